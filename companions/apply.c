@@ -4,11 +4,11 @@
  * file is right; from then on each change that is refused is reported, and the others are made.
  */
 #include "companions/companion.h"
+#include "companions/difference.h"
 #include "companions/inspect.h"
 #include "companions/mounted.h"
 
 #include "fs/base/account.h"
-#include "fs/local/settings_file.h"
 #include "fs/local/store.h"
 
 #include <assert.h>
@@ -39,6 +39,8 @@ struct wanted {
 	struct ini_owner owner;
 };
 
+static const char SETTINGS[] = "settings"; /* as messages call a write of `config` */
+
 /* Prints a line for what was changed, or would be. */
 __attribute__((format(printf, 2, 3))) static void tell(struct apply *apply, const char *format, ...)
 {
@@ -59,8 +61,11 @@ static void report_failure(struct apply *apply, int err, const char *what)
 	apply->trouble = true;
 }
 
-/* Tells whether the daemon has a sentence for a change that it refuses with @err, an errno. */
-static bool is_explained(int err)
+/*
+ * Tells whether the daemon has a sentence for a change that it refuses with @err, an errno. EPERM
+ * is the kernel's, but of a write, which that has no reason to refuse once the file is open.
+ */
+static bool is_explained(int err, bool is_write)
 {
 	static const int explained[] = {EINVAL, ERANGE, EBUSY, ENOSPC, ETIMEDOUT, EHOSTUNREACH};
 
@@ -68,7 +73,7 @@ static bool is_explained(int err)
 		if (explained[i] == err)
 			return true;
 	}
-	return false;
+	return is_write && err == EPERM;
 }
 
 /* Reports that the change @what was refused with @err, an errno, and why if the daemon says it. */
@@ -76,7 +81,7 @@ static void explain_refusal(struct apply *apply, int err, const char *what)
 {
 	char text[CONFIG_TEXT] = "";
 
-	if (is_explained(err))
+	if (is_explained(err, !strcmp(what, SETTINGS)))
 		(void)store_read(apply->top, "last_error", text, sizeof(text));
 	text[strcspn(text, "\n")] = '\0';
 	warnx("%s: %s: %s%s%s", mounted_called(apply->path), what, strerror(err), *text ? ": " : "",
@@ -84,64 +89,10 @@ static void explain_refusal(struct apply *apply, int err, const char *what)
 	apply->trouble = true;
 }
 
-/* Calls @each for every setting in which @now and @wanted differ. */
-static void for_each_change(const struct settings *now, const struct settings *wanted,
-			    void (*each)(void *argument, enum setting_id id), void *argument)
+/* Prints a line of a difference. */
+static void tell_line(void *argument, const char *line)
 {
-	for (int id = 0; id < SETTING_COUNT; id++) {
-		if (!setting_equal((enum setting_id)id, now, wanted))
-			each(argument, (enum setting_id)id);
-	}
-}
-
-/* A change of settings, and the lines that make it. */
-struct change_of_settings {
-	struct apply *apply;
-	const struct settings *now, *wanted;
-	bool made; /* the limiter is new */
-	size_t length;
-	char lines[CONFIG_TEXT];
-};
-
-static_assert(CONFIG_TEXT > SETTING_COUNT * 2 * SETTING_TEXT, "all settings fit");
-
-static void add_line(void *argument, enum setting_id id)
-{
-	struct change_of_settings *change = argument;
-	char value[SETTING_TEXT];
-
-	setting_print(id, change->wanted, value);
-	change->length += (size_t)snprintf(change->lines + change->length,
-					   sizeof(change->lines) - change->length, "%s=%s\n",
-					   setting_name(id), value);
-}
-
-static void tell_setting(void *argument, enum setting_id id)
-{
-	struct change_of_settings *change = argument;
-	char value[SETTING_TEXT], before[SETTING_TEXT];
-
-	setting_print(id, change->wanted, value);
-	setting_print(id, change->now, before);
-	if (change->made)
-		tell(change->apply, "%s=%s", setting_name(id), value);
-	else
-		tell(change->apply, "%s=%s, was %s", setting_name(id), value, before);
-}
-
-/* Writes all settings at once, so that all of them hold or none. 0 or -errno. */
-static int write_config(int directory, const char *text, size_t length)
-{
-	int file = openat(directory, "config", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	ssize_t put;
-	int err;
-
-	if (file < 0)
-		return -errno;
-	put = write(file, text, length);
-	err = put < 0 ? -errno : (size_t)put < length ? -EIO : 0;
-	close(file);
-	return err;
+	tell(argument, "%s", line);
 }
 
 /*
@@ -151,20 +102,15 @@ static int write_config(int directory, const char *text, size_t length)
 static int write_setting(struct apply *apply, int directory, const struct settings *now,
 			 const struct settings *wanted, bool made)
 {
-	struct change_of_settings change = {
-		.apply = apply, .now = now, .wanted = wanted, .made = made};
-	int err = 0;
+	int err = apply->dry_run ? 0 : difference_write(directory, now, wanted);
 
-	for_each_change(now, wanted, add_line, &change);
-	if (change.length && !apply->dry_run)
-		err = write_config(directory, change.lines, change.length);
 	if (err) {
-		explain_refusal(apply, -err, "settings");
+		explain_refusal(apply, -err, SETTINGS);
 		return err;
 	}
 	if (made)
 		tell(apply, "created");
-	for_each_change(now, wanted, tell_setting, &change);
+	difference_tell(now, wanted, made, tell_line, apply);
 	return 0;
 }
 
@@ -276,6 +222,61 @@ static struct owner owner_wanted(struct apply *apply, const struct ini_owner *gi
 	return now;
 }
 
+/*
+ * Lowers the min of the limiter at @directory to that of @wanted, if it is more, and tells so. All
+ * minima that come down do so before others rise: in between, too, they fit the rates above them.
+ * A failure is reported when the limiter's turn comes.
+ */
+static void lower_min(struct apply *apply, int directory, const struct settings *wanted)
+{
+	struct settings now = SETTINGS_DEFAULT, lower;
+	char text[SETTING_TEXT], error[ERROR_TEXT];
+
+	if (store_read(directory, setting_name(SETTING_MIN), text, sizeof(text)) ||
+	    setting_parse(SETTING_MIN, text, &now, error) ||
+	    rate_compare(&wanted->min, &now.min) >= 0)
+		return;
+	lower = now;
+	lower.min = wanted->min;
+	if (apply->dry_run || !difference_write(directory, &now, &lower))
+		difference_tell(&now, &lower, false, tell_line, apply);
+}
+
+/* Lowers the min of the limiter of @section, if it is there. */
+static void lower_section(struct apply *apply, const struct ini_section *section,
+			  const struct wanted *wanted)
+{
+	int directory = *section->path ? mounted_enter(apply->top, section->path) : -ENOENT;
+
+	if (directory < 0)
+		return;
+	strcpy(apply->path, section->path);
+	lower_min(apply, directory, &wanted->settings);
+	close(directory);
+}
+
+/* Lowers the min of each limiter that will be removed and whose siblings may stay. */
+static void lower_unnamed(struct apply *apply, int directory)
+{
+	struct mounted_names names;
+	int length, child;
+
+	(void)mounted_list(directory, &names);
+	for (size_t i = 0; i < names.count; i++) {
+		length = mounted_append(apply->path, names.all[i]);
+		child = length < 0 ? length : mounted_enter(directory, names.all[i]);
+		if (child >= 0 && inspect_find(&apply->inspection, apply->path))
+			lower_unnamed(apply, child);
+		else if (child >= 0)
+			lower_min(apply, child, &SETTINGS_DEFAULT);
+		if (child >= 0)
+			close(child);
+		if (length >= 0)
+			apply->path[length] = '\0';
+	}
+	mounted_names_free(&names);
+}
+
 /* Makes a limiter that is there what is wanted. */
 static void update_limiter(struct apply *apply, int directory, const struct wanted *wanted)
 {
@@ -288,8 +289,12 @@ static void update_limiter(struct apply *apply, int directory, const struct want
 		report_failure(apply, -err, *error ? error : "config");
 		return;
 	}
+	/* It was told of before. */
+	if (apply->dry_run && rate_compare(&wanted->settings.min, &now.settings.min) < 0)
+		now.settings.min = wanted->settings.min;
 	if (*apply->path)
 		(void)write_setting(apply, directory, &now.settings, &wanted->settings, false);
+	settings_drop(&now.settings);
 	owner = owner_wanted(apply, &wanted->owner, now.owner);
 	change_owner(apply, directory, &now.owner, &owner, &wanted->owner, false);
 }
@@ -307,6 +312,7 @@ static int complete_settings(struct apply *apply, int directory, const struct wa
 		return err;
 	}
 	err = write_setting(apply, directory, &now.settings, &wanted->settings, true);
+	settings_drop(&now.settings);
 	if (err)
 		return err;
 	owner = now.owner;
@@ -416,6 +422,7 @@ static void for_each_section(struct apply *apply, const char *text,
 			inspect_complain(&apply->inspection, section.line, error);
 		else
 			each(apply, &section, &wanted);
+		settings_drop(&wanted.settings);
 	}
 }
 
@@ -512,6 +519,10 @@ static int apply_file(struct apply *apply, const char *file, const char *mountpo
 	apply->top = text ? mounted_open(mountpoint) : -1;
 	if (apply->top >= 0) {
 		setlinebuf(stdout);
+		for_each_section(apply, text, lower_section);
+		apply->path[0] = '\0';
+		if (apply->prune)
+			lower_unnamed(apply, apply->top);
 		for_each_section(apply, text, apply_section);
 		apply->path[0] = '\0';
 		if (apply->prune)

@@ -5,7 +5,6 @@
 #include "companions/companion.h"
 #include "companions/inspect.h"
 
-#include "fs/local/settings_file.h"
 #include "fs/local/store.h"
 
 #include <err.h>

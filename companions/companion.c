@@ -21,6 +21,8 @@ static const struct {
 	{"plot", (char[]){"ratefs plot"}, plot_main},
 	{"run", (char[]){"ratefs run"}, run_main},
 	{"save", (char[]){"ratefs save"}, save_main},
+	{"serve", (char[]){"ratefs serve"}, serve_main},
+	{"simulate", (char[]){"ratefs simulate"}, simulate_main},
 	{"top", (char[]){"ratefs top"}, top_main},
 };
 

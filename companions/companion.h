@@ -1,8 +1,9 @@
 /*
  * companion - the commands beside the daemon: `ratefs NAME …`.
  *
- * A companion uses the files of a mounted tree and nothing else; one is a file of its own, with a
- * row in the table in companion.c and a man page. Messages go to standard error through warn(3).
+ * A companion uses the files of a mounted tree and nothing else, or needs none; one is a file of
+ * its own, with a row in the table in companion.c and a man page. Messages go to standard error
+ * through warn(3).
  */
 #ifndef RATEFS_COMPANIONS_COMPANION_H
 #define RATEFS_COMPANIONS_COMPANION_H
@@ -26,6 +27,8 @@ int pipe_main(int argc, char *argv[]);
 int plot_main(int argc, char *argv[]);
 int run_main(int argc, char *argv[]);
 int save_main(int argc, char *argv[]);
+int serve_main(int argc, char *argv[]);
+int simulate_main(int argc, char *argv[]);
 int top_main(int argc, char *argv[]);
 
 /* Points to the help after wrong arguments. Returns STATUS_USAGE after a line on standard error. */

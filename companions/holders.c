@@ -89,7 +89,7 @@ static double least_rate(char *text)
 		word[strcspn(word, ":")] = '\0';
 		if (!strcmp(word, "max"))
 			least = (double)INFINITY;
-		else if (!rate_parse(word, &rate))
+		else if (!rate_parse_limit(word, &rate))
 			least = fmin(least, rate_per_second(&rate));
 	}
 	return least;

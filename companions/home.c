@@ -1,7 +1,11 @@
 /* home - the directory of a limiter's files, see home.h. */
 #include "companions/home.h"
 
+#include "fs/local/store.h"
+
 #include <err.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +26,7 @@ int home_find(const char *limiter, char home[PATH_MAX])
 	}
 	snprintf(home, PATH_MAX, "%s", limiter);
 	/* A limiter may be right below a mount point that is called so, too: it has settings. */
-	snprintf(path, sizeof(path), "%s/rate", limiter);
+	snprintf(path, sizeof(path), "%s/config", limiter);
 	if (!access(path, F_OK))
 		return 0;
 	name = strrchr(directory, '/');
@@ -33,4 +37,42 @@ int home_find(const char *limiter, char home[PATH_MAX])
 		strcpy(home, directory);
 	}
 	return 0;
+}
+
+void home_rate(const char *home, struct settings *settings)
+{
+	int directory = open(home, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char text[SETTING_TEXT], error[ERROR_TEXT];
+
+	*settings = SETTINGS_DEFAULT;
+	if (directory < 0)
+		return;
+	if (!store_read(directory, "rate", text, sizeof(text))) {
+		text[strcspn(text, "\n")] = '\0';
+		(void)setting_parse(SETTING_RATE, text, settings, error);
+	}
+	close(directory);
+}
+
+void home_explain(const char *limiter, char reason[ERROR_TEXT])
+{
+	char directory[PATH_MAX], *slash = directory;
+	int err = -ENOENT, file;
+
+	if (!realpath(limiter, directory))
+		directory[0] = '\0';
+	/* A limiter has no file of that name: the first above it that has one is the top. */
+	while (err && (slash = strrchr(directory, '/')) && slash != directory) {
+		*slash = '\0';
+		file = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (file < 0)
+			continue;
+		err = store_read(file, "last_error", reason, ERROR_TEXT);
+		close(file);
+	}
+	if (err)
+		reason[0] = '\0';
+	reason[strcspn(reason, "\n")] = '\0';
+	if (!*reason)
+		snprintf(reason, ERROR_TEXT, "%s", strerror(EBUSY));
 }

@@ -4,6 +4,8 @@
 #ifndef RATEFS_COMPANIONS_HOME_H
 #define RATEFS_COMPANIONS_HOME_H
 
+#include "core/values/settings.h"
+
 #include <limits.h>
 
 /*
@@ -11,5 +13,14 @@
  * to a key: those of a key are in its limiter's directory, two above. 0, or -1 after a message.
  */
 int home_find(const char *limiter, char home[PATH_MAX]);
+
+/* Reads `rate` in @home into @settings, which has no limits if it cannot be read. */
+void home_rate(const char *home, struct settings *settings);
+
+/*
+ * Finds why a reader of @limiter that may wait for any time was refused a moment ago: the sentence
+ * in last_error of its tree, or strerror() of EBUSY.
+ */
+void home_explain(const char *limiter, char reason[ERROR_TEXT]);
 
 #endif

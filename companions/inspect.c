@@ -2,6 +2,7 @@
 #include "companions/inspect.h"
 
 #include "core/values/ini.h"
+#include "core/values/minima.h"
 #include "fs/mount/node.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ static bool check_line(struct inspection *inspection, unsigned int number, char 
 		inspect_complain(inspection, number, why + strlen(first));
 		memset(line, ' ', strlen(line));
 	}
+	settings_drop(&settings);
 	if (ini_is_blank(line))
 		return false;
 	if (!top)
@@ -47,11 +49,12 @@ static bool check_line(struct inspection *inspection, unsigned int number, char 
 
 /*
  * Checks the settings in @text, the lines after line @line. Each line is parsed by itself, so that
- * a mistake hides none after it; then those that are right are parsed together. @text is spoilt.
+ * a mistake hides none after it; then those that are right are parsed together, to @settings, which
+ * are the defaults. @text is spoilt.
  */
-static void check_settings(struct inspection *inspection, unsigned int line, char *text, bool top)
+static void check_settings(struct inspection *inspection, unsigned int line, char *text, bool top,
+			   struct settings *settings)
 {
-	struct settings settings = SETTINGS_DEFAULT;
 	unsigned int number = line, right = 0;
 	char why[ERROR_TEXT], *next;
 
@@ -63,7 +66,7 @@ static void check_settings(struct inspection *inspection, unsigned int line, cha
 		if (next)
 			*next++ = '\n';
 	}
-	if (right && settings_parse(text, &settings, why))
+	if (right && settings_parse(text, settings, why))
 		inspect_complain(inspection, line, why);
 }
 
@@ -83,7 +86,7 @@ static struct named *add_named(struct inspection *inspection, const char *path, 
 		return NULL;
 	memcpy(copy, path, length);
 	copy[length] = '\0';
-	*named = (struct named){.line = line, .path = copy};
+	*named = (struct named){.line = line, .path = copy, .room = RATE_UNLIMITED};
 	found = tsearch(named, &inspection->named, compare);
 	if (!found || *found != named)
 		free(named);
@@ -139,6 +142,52 @@ static int check_path(struct inspection *inspection, const struct ini_section *s
 	}
 }
 
+/* Finds the limiter above @path. NULL: @path is the top. */
+static struct named *find_above(const struct inspection *inspection, const char *path)
+{
+	char above[PATH_TEXT] = "";
+	const char *slash = strrchr(path, '/');
+
+	if (!*path)
+		return NULL;
+	if (slash)
+		memcpy(above, path, (size_t)(slash - path));
+	return inspect_find(inspection, above);
+}
+
+/* Notes what the @settings of @section say of minima, unless the section has no effect. */
+static void note_min(struct inspection *inspection, const struct ini_section *section,
+		     const struct settings *settings)
+{
+	struct named *named = inspect_find(inspection, section->path);
+	struct named *above = find_above(inspection, section->path);
+
+	if (!named || named->line != section->line)
+		return;
+	named->room = minima_room(settings);
+	if (!above || !settings->min.amount)
+		return;
+	if (!above->minima) {
+		*(inspection->last ? inspection->last : &inspection->parents) = above;
+		inspection->last = &above->next;
+	}
+	above->minima += minima_term(settings);
+}
+
+/* Checks that limiters in @parent can have their min, all together. */
+static void check_minima(struct inspection *inspection, const struct named *parent)
+{
+	const struct named *above = parent;
+	char why[ERROR_TEXT];
+
+	while (above && minima_fit(parent->minima, &above->room))
+		above = find_above(inspection, above->path);
+	if (!above)
+		return;
+	minima_refuse(why, parent->minima, parent->path, above->path, &above->room);
+	inspect_complain(inspection, parent->line, why);
+}
+
 /* Returns the settings after a header that is no path: up to the next header. */
 static char *lines_of_bad_section(struct ini *ini)
 {
@@ -159,6 +208,7 @@ static char *lines_of_bad_section(struct ini *ini)
 /* Checks one section, or a header that cannot be one. 1, 0 at the end, -ENOMEM. */
 static int check_next(struct inspection *inspection, struct ini *ini)
 {
+	struct settings settings = SETTINGS_DEFAULT;
 	struct ini_section section;
 	char why[ERROR_TEXT], *text;
 	unsigned int line;
@@ -176,8 +226,11 @@ static int check_next(struct inspection *inspection, struct ini *ini)
 	text = found > 0 ? strndup(section.body, section.length) : lines_of_bad_section(ini);
 	if (!text)
 		return -ENOMEM;
-	check_settings(inspection, line, text, found > 0 && !*section.path);
+	check_settings(inspection, line, text, found > 0 && !*section.path, &settings);
 	free(text);
+	if (found > 0)
+		note_min(inspection, &section, &settings);
+	settings_drop(&settings);
 	return 1;
 }
 
@@ -189,5 +242,7 @@ int inspect(struct inspection *inspection, const char *text)
 	do {
 		more = check_next(inspection, &ini);
 	} while (more > 0);
+	for (const struct named *named = inspection->parents; named && !more; named = named->next)
+		check_minima(inspection, named);
 	return more;
 }

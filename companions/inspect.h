@@ -4,6 +4,8 @@
 #ifndef RATEFS_COMPANIONS_INSPECT_H
 #define RATEFS_COMPANIONS_INSPECT_H
 
+#include "core/values/quantity.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,9 +13,12 @@
 
 /* A limiter that the file names. */
 struct named {
-	unsigned int line; /* of the section that does */
-	bool itself;	   /* by a section of its own, not on the way to one below */
-	const char *path;  /* "" is the top; behind the struct */
+	unsigned int line;  /* of the section that does */
+	bool itself;	    /* by a section of its own, not on the way to one below */
+	const char *path;   /* "" is the top; behind the struct */
+	struct rate room;   /* for the min of limiters in it, see minima.h */
+	u128 minima;	    /* of limiters in it, together */
+	struct named *next; /* that has minima */
 	/* For apply: */
 	bool told;	     /* in a dry run */
 	mode_t access;	     /* that it is to have at last */
@@ -21,10 +26,11 @@ struct named {
 };
 
 struct inspection {
-	const char *file;   /* as messages call it */
-	FILE *out;	    /* where they go */
-	unsigned int wrong; /* how many there were */
-	void *named;	    /* owned: tree of struct named, by path */
+	const char *file;	       /* as messages call it */
+	FILE *out;		       /* where they go */
+	unsigned int wrong;	       /* how many there were */
+	void *named;		       /* owned: tree of struct named, by path */
+	struct named *parents, **last; /* of limiters with a min; of the last of them, its `next` */
 };
 
 /*

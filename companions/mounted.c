@@ -65,8 +65,8 @@ int mounted_open(const char *mountpoint)
 
 int mounted_read(int directory, bool top, struct mounted *mounted, char error[ERROR_TEXT])
 {
-	char text[CONFIG_TEXT];
 	struct stat attributes;
+	char *text;
 	int err;
 
 	error[0] = '\0';
@@ -77,8 +77,12 @@ int mounted_read(int directory, bool top, struct mounted *mounted, char error[ER
 	mounted->settings = SETTINGS_DEFAULT;
 	if (top)
 		return 0;
-	err = store_read(directory, "config", text, sizeof(text));
-	return err ? err : settings_parse(text, &mounted->settings, error);
+	text = malloc(CONFIG_TEXT_MAX);
+	err = text ? store_read(directory, "config", text, CONFIG_TEXT_MAX) : -ENOMEM;
+	if (!err)
+		err = settings_parse(text, &mounted->settings, error);
+	free(text);
+	return err;
 }
 
 /* Adds a copy of @name. 0 or -ENOMEM. */

@@ -9,7 +9,7 @@
 /* A limiter as it is now. */
 struct mounted {
 	struct owner owner;
-	struct settings settings; /* of the top: the defaults */
+	struct settings settings; /* of the top: the defaults; with a hold */
 };
 
 /* Opens the top of the tree at @mountpoint: a descriptor, or -1 after a message. */

@@ -46,17 +46,25 @@ static const int ENDINGS[] = {SIGHUP, SIGINT, SIGTERM};
 static volatile sig_atomic_t ended_by; /* a signal */
 static bool pipes_may_break;	       /* SIGPIPE was ignored before: then it is an error */
 
+/* It may come between a look at ended_by and a call that waits: an alarm interrupts that one. */
 static void note_end(int number)
 {
-	ended_by = number;
+	if (number != SIGALRM)
+		ended_by = number;
+	alarm(1);
 }
 
 /* Has signals that end a program interrupt it, so that it can give back its tokens. */
 static void handle_signals(void)
 {
 	struct sigaction action = {.sa_handler = note_end}, before;
+	sigset_t alarms;
 
 	sigemptyset(&action.sa_mask);
+	sigaction(SIGALRM, &action, NULL);
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &alarms, NULL);
 	for (size_t i = 0; i < sizeof(ENDINGS) / sizeof(ENDINGS[0]); i++) {
 		if (!sigaction(ENDINGS[i], NULL, &before) && before.sa_handler != SIG_IGN)
 			sigaction(ENDINGS[i], &action, NULL);
@@ -117,6 +125,18 @@ static ssize_t take_once(const struct copy *copy, const char *name)
 	return (ssize_t)tokens;
 }
 
+/* Tells why a take that would wait for any time has got no tokens but @err, an errno. */
+static void tell_refusal(const struct copy *copy, int err)
+{
+	char reason[ERROR_TEXT];
+
+	if (err == EBUSY)
+		home_explain(copy->limiter, reason);
+	else
+		snprintf(reason, sizeof(reason), "%s", strerror(err));
+	warnx("%s: no tokens: %s", copy->limiter, reason);
+}
+
 /* Takes tokens for 1 to @left bytes. Returns them; 0: a signal ends it; -1 after a message. */
 static ssize_t take_tokens(struct copy *copy, size_t left)
 {
@@ -143,12 +163,10 @@ static ssize_t take_tokens(struct copy *copy, size_t left)
 	}
 	if (got > 0 || ended_by)
 		return got > 0 ? got : 0;
-	if (got == -EBUSY)
-		warnx("%s: as many readers wait as may", copy->limiter);
-	else if (got == -ENODEV || got == -ENOENT)
+	if (got == -ENODEV || got == -ENOENT)
 		warnx("%s: the limiter is gone", copy->limiter);
 	else
-		warnx("%s: no tokens: %s", copy->limiter, strerror((int)-got));
+		tell_refusal(copy, (int)-got);
 	return -1;
 }
 

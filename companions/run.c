@@ -32,6 +32,14 @@ enum {
 	STATUS_SIGNAL = 128, /* and the number */
 	PIECE = 65536,	     /* of output */
 	LINE_BYTES = 512,
+	STATUS_ERRORS = 400, /* of HTTP */
+};
+
+/* How the work went, and what the header fields of its answer said. */
+struct ending {
+	struct outcome outcome;
+	bool has_headers;
+	struct header_report headers;
 };
 
 static const char BLANKS[] = " \t\r\v\f";
@@ -80,7 +88,7 @@ static void handle_signals(bool on, struct sigaction before[])
 /* 0, or an exit status after a message. */
 static int take_tokens(const struct job *job)
 {
-	char text[QUANTITY_TEXT];
+	char text[QUANTITY_TEXT], reason[ERROR_TEXT];
 	ssize_t got;
 	int file, error;
 
@@ -103,14 +111,22 @@ static int take_tokens(const struct job *job)
 		warnx("%s: no tokens within %s", job->limiter, text);
 		return STATUS_LATE;
 	}
+	if (got < 0 && error == EBUSY) {
+		home_explain(job->limiter, reason);
+		warnx("%s: no tokens: %s", job->limiter, reason);
+		return STATUS_LATE;
+	}
 	warnx("%s: %s", job->source, got < 0 ? strerror(error) : "gives no token");
 	return STATUS_FAILED;
 }
 
-/* Takes a slot, if one is wanted. Returns its descriptor, -1 without one, or -2 after a message. */
-static int take_slot(const struct job *job)
+/*
+ * Takes a slot, if one is wanted. Returns its descriptor, -1 without one, or -2 after a message;
+ * then @status is that of the exit.
+ */
+static int take_slot(const struct job *job, int *status)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], reason[ERROR_TEXT];
 	int slot;
 
 	if (!job->with_slot)
@@ -121,39 +137,54 @@ static int take_slot(const struct job *job)
 	} while (slot < 0 && errno == EINTR);
 	if (slot >= 0)
 		return slot;
-	warn("no slot: %s", path);
+	*status = errno == EBUSY ? STATUS_LATE : STATUS_FAILED;
+	if (errno == EBUSY)
+		home_explain(job->limiter, reason);
+	else
+		snprintf(reason, sizeof(reason), "%s", strerror(errno));
+	warnx("no slot: %s: %s", path, reason);
 	return -2;
 }
 
-/* Prints a line for feedback: a piece of work is what one token was taken for. */
-static void print_outcome(const struct job *job, const struct outcome *outcome,
-			  char text[LINE_BYTES])
+/* Prints the first words for feedback: a piece of work is what one token was taken for. */
+static int print_words(const struct job *job, const struct outcome *outcome, char text[LINE_BYTES])
 {
 	static const char *const words[] = {
 		[OUTCOME_OK] = "ok", [OUTCOME_THROTTLED] = "throttled", [OUTCOME_ERROR] = "error"};
 	uint64_t count = outcome->count > 1 ? outcome->count : job->count;
-	char duration[QUANTITY_TEXT];
-	int used = snprintf(text, LINE_BYTES, "%s", words[outcome->kind]);
 
-	if (count > 1)
-		used += snprintf(text + used, LINE_BYTES - (size_t)used, " %llu",
-				 (unsigned long long)(count < OUTCOMES_MAX ? count : OUTCOMES_MAX));
-	if (outcome->kind == OUTCOME_THROTTLED && outcome->retry_after_ns) {
+	if (count <= 1)
+		return snprintf(text, LINE_BYTES, "%s", words[outcome->kind]);
+	return snprintf(text, LINE_BYTES, "%s %llu", words[outcome->kind],
+			(unsigned long long)(count < OUTCOMES_MAX ? count : OUTCOMES_MAX));
+}
+
+/* Prints the lines for feedback. */
+static void print_outcome(const struct job *job, const struct ending *ending,
+			  char text[HEADERS_TEXT])
+{
+	const struct outcome *outcome = &ending->outcome;
+	char words[LINE_BYTES], duration[QUANTITY_TEXT];
+
+	print_words(job, outcome, words);
+	if (ending->has_headers) {
+		headers_print(&ending->headers, words, text);
+	} else if (outcome->kind == OUTCOME_THROTTLED && outcome->retry_after_ns) {
 		duration_print(outcome->retry_after_ns, duration);
-		used += snprintf(text + used, LINE_BYTES - (size_t)used, " retry-after=%s",
-				 duration);
+		snprintf(text, HEADERS_TEXT, "%s retry-after=%s\n", words, duration);
+	} else {
+		snprintf(text, HEADERS_TEXT, "%s\n", words);
 	}
-	snprintf(text + used, LINE_BYTES - (size_t)used, "\n");
 }
 
 /* Trouble is reported but changes nothing: the work has been done. */
-static void report_outcome(const struct job *job, const struct outcome *outcome)
+static void report_outcome(const struct job *job, const struct ending *ending)
 {
-	char path[PATH_MAX], text[LINE_BYTES];
+	char path[PATH_MAX], text[HEADERS_TEXT];
 	ssize_t written;
 	int file;
 
-	print_outcome(job, outcome, text);
+	print_outcome(job, ending, text);
 	snprintf(path, sizeof(path), "%.*s/feedback", PATH_MAX - 12, job->home);
 	do {
 		file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -255,13 +286,44 @@ static struct outcome outcome_of(const struct job *job, int status)
 	return outcome;
 }
 
-/*
- * Runs the command once: @outcome, and the exit status that goes with it. False: nothing was run.
- */
-static bool run_command(const struct job *job, bool again, struct outcome *outcome, int *status)
+/* Has the quotas of @report be of units of the limiter. */
+static void name_units(const struct job *job, struct header_report *report)
 {
+	struct settings settings = SETTINGS_DEFAULT;
+
+	if (headers_have_units(report, &job->names))
+		home_rate(job->home, &settings);
+	headers_name_units(report, &job->names, &settings);
+}
+
+/* Reads the header fields that the command left: how it went. False: they do not say so. */
+static bool hear_headers(const struct job *job, struct ending *ending)
+{
+	const struct header_report *headers = &ending->headers;
+
+	ending->has_headers = run_headers_read(job, &ending->headers);
+	if (!ending->has_headers)
+		return false;
+	name_units(job, &ending->headers);
+	ending->outcome = (struct outcome){.kind = OUTCOME_ERROR};
+	if (headers->is_throttled) {
+		ending->outcome.kind = OUTCOME_THROTTLED;
+		ending->outcome.retry_after_ns = headers->retry_after_ns;
+	} else if (headers->status < STATUS_ERRORS) {
+		ending->outcome.kind = OUTCOME_OK;
+	}
+	return true;
+}
+
+/* Runs the command once: @ending, and the exit status that goes with it. False: nothing was run. */
+static bool run_command(const struct job *job, bool again, struct ending *ending, int *status)
+{
+	struct outcome *outcome = &ending->outcome;
 	int output[2] = {-1, -1}, err = 0, ended;
 	bool told = false;
+
+	if (job->headers)
+		run_headers_empty(job);
 
 	if (job->by_output && pipe2(output, O_CLOEXEC))
 		err = -errno;
@@ -286,6 +348,8 @@ static bool run_command(const struct job *job, bool again, struct outcome *outco
 	}
 	ended = child_wait(&worker);
 	*status = WIFSIGNALED(ended) ? STATUS_SIGNAL + WTERMSIG(ended) : WEXITSTATUS(ended);
+	if (job->headers)
+		told = hear_headers(job, ending);
 	if (!told)
 		*outcome = outcome_of(job, ended);
 	if (job->by_output && !told)
@@ -300,27 +364,25 @@ static bool run_command(const struct job *job, bool again, struct outcome *outco
 static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns, int *status)
 {
 	struct sigaction before[sizeof(PASSED_ON) / sizeof(PASSED_ON[0])];
-	struct outcome outcome = {0};
+	struct ending ending = {.has_headers = false};
 	bool ran;
 	int slot;
 
 	*status = take_tokens(job);
 	if (*status)
 		return false;
-	slot = take_slot(job);
-	if (slot < -1) {
-		*status = STATUS_FAILED;
+	slot = take_slot(job, status);
+	if (slot < -1)
 		return false;
-	}
 	handle_signals(true, before);
-	ran = run_command(job, again, &outcome, status);
+	ran = run_command(job, again, &ending, status);
 	if (slot >= 0)
 		close(slot);
 	if (ran)
-		report_outcome(job, &outcome);
+		report_outcome(job, &ending);
 	handle_signals(false, before);
-	*retry_after_ns = outcome.retry_after_ns;
-	return ran && outcome.kind == OUTCOME_THROTTLED;
+	*retry_after_ns = ending.outcome.retry_after_ns;
+	return ran && ending.outcome.kind == OUTCOME_THROTTLED;
 }
 
 static int run_with_token(const struct job *job)
@@ -350,7 +412,7 @@ static int find_files(struct job *job)
 	if (job->within)
 		snprintf(job->source, sizeof(job->source), "%s/take/%s,within=%s", job->limiter,
 			 job->tokens, job->within);
-	else if (job->count > 1)
+	else if (job->count != 1 || job->has_units)
 		snprintf(job->source, sizeof(job->source), "%s/take/%s", job->limiter, job->tokens);
 	return 0;
 }
@@ -372,6 +434,22 @@ static int check_files(const struct job *job)
 	return 0;
 }
 
+/* Looks for the units that the arguments name. 0, or -1 after a message. */
+static int check_units(const struct job *job)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+
+	if (job->names.count)
+		home_rate(job->home, &settings);
+	for (uint32_t i = 0; i < job->names.count; i++) {
+		if (settings_have_unit(&settings, job->names.of[i].limiter))
+			continue;
+		warnx("%s: its rate has no unit '%s'", job->limiter, job->names.of[i].limiter);
+		return -1;
+	}
+	return 0;
+}
+
 int run_main(int argc, char *argv[])
 {
 	static struct job job = {.tokens = "1", .count = 1, .throttled = THROTTLED_DEFAULT};
@@ -384,7 +462,7 @@ int run_main(int argc, char *argv[])
 		run_usage();
 		return EXIT_SUCCESS;
 	}
-	if (find_files(&job) || check_files(&job))
+	if (find_files(&job) || check_files(&job) || check_units(&job))
 		return STATUS_FAILED;
 	/* The reader of our output may go; the command's end is waited for, and reported. */
 	if (job.by_output && signal(SIGPIPE, do_nothing) == SIG_IGN)

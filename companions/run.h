@@ -4,6 +4,8 @@
 #ifndef RATEFS_COMPANIONS_RUN_H
 #define RATEFS_COMPANIONS_RUN_H
 
+#include "companions/headers.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,9 +19,12 @@ struct job {
 	const char *limiter; /* as given */
 	/* Borrowed from the arguments, as the members below. */
 	const char *tokens;
-	const char *within; /* NULL: as long as it takes */
+	const char *within;	 /* NULL: as long as it takes */
+	const char *headers;	 /* the file that tells how it went; NULL: none does */
+	struct unit_names names; /* of units in it */
 	char **command;
-	uint64_t count;	    /* the number that @tokens comes to */
+	uint64_t count;	    /* the number that @tokens comes to, of the unit without a name */
+	bool has_units;	    /* @tokens has amounts of others, too */
 	uint64_t within_ns; /* likewise, of @within */
 	uint64_t retries;
 	int throttled; /* exit status */
@@ -31,5 +36,12 @@ struct job {
 /* Parses the arguments. 0 with them in @job, or with @help; or an exit status after a message. */
 int run_parse(struct job *job, int argc, char *argv[], bool *help);
 void run_usage(void);
+
+/*
+ * run_headers.c: empties the file of header fields that @job names, so that those of an earlier run
+ * do not count; and reads it. False, after a message: it tells nothing.
+ */
+void run_headers_empty(const struct job *job);
+bool run_headers_read(const struct job *job, struct header_report *report);
 
 #endif

@@ -2,7 +2,7 @@
 #include "companions/companion.h"
 #include "companions/run.h"
 
-#include "core/values/quantity.h"
+#include "core/values/amounts.h"
 
 #include <err.h>
 #include <getopt.h>
@@ -26,6 +26,10 @@ void run_usage(void)
 	       "    --throttled STATUS  the exit status that says so (75)\n"
 	       "    --output            the first line of the output says how it went, such as an "
 	       "HTTP status\n"
+	       "    --headers FILE      the header fields that COMMAND leaves in FILE say so, as "
+	       "of curl -D FILE\n"
+	       "    --unit HEADER=UNIT  the unit HEADER in those fields is the limiter's UNIT, as "
+	       "tokens=tpm\n"
 	       "    --report            do not run without telling the limiter's feedback how it "
 	       "went\n"
 	       "    -h, --help          print this\n");
@@ -40,13 +44,16 @@ static int wrong(const char *what, const char *argument)
 /* 0, or an exit status after a message. */
 static int take_option(struct job *job, int option)
 {
+	struct amounts amounts;
 	uint64_t value;
 
 	switch (option) {
 	case 'n':
 		job->tokens = optarg;
-		if (tokens_parse(optarg, &job->count) || !job->count)
-			return wrong("not a number of tokens (1 to 10T)", optarg);
+		if (amounts_parse(optarg, &job->count, &amounts) || (!job->count && !amounts.count))
+			return wrong("not a number of tokens (1 to 10T), nor 1,tpm=250 of units",
+				     optarg);
+		job->has_units = amounts.count;
 		return 0;
 	case 'w':
 		job->within = optarg;
@@ -64,6 +71,13 @@ static int take_option(struct job *job, int option)
 		return 0;
 	case 'o':
 		job->by_output = true;
+		return 0;
+	case 'd':
+		job->headers = optarg;
+		return 0;
+	case 'u':
+		if (!headers_add_name(&job->names, optarg))
+			return wrong(UNIT_NAME_WHY, optarg);
 		return 0;
 	case 'p':
 		job->must_report = true;
@@ -83,6 +97,8 @@ int run_parse(struct job *job, int argc, char *argv[], bool *help)
 		{"retry", required_argument, NULL, 'r'},
 		{"throttled", required_argument, NULL, 't'},
 		{"output", no_argument, NULL, 'o'},
+		{"headers", required_argument, NULL, 'd'},
+		{"unit", required_argument, NULL, 'u'},
 		{"report", no_argument, NULL, 'p'},
 		{"slot", no_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
@@ -101,6 +117,10 @@ int run_parse(struct job *job, int argc, char *argv[], bool *help)
 		if (status || *help)
 			return status;
 	}
+	if (job->by_output && job->headers)
+		return wrong("not with --output, which says how it went", "--headers");
+	if (job->names.count && !job->headers)
+		return wrong("only with --headers", "--unit");
 	if (optind == before)
 		return wrong("no limiter given", "LIMITER");
 	job->limiter = argv[optind];

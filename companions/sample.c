@@ -17,8 +17,19 @@ static const char SUFFIX[] = "_total";
 static const char LABEL[] = "{limiter=\"";
 
 static const char *const STATS[STAT_COUNT] = {
-	[STAT_GRANTED] = "granted",	[STAT_THROTTLED] = "throttled", [STAT_WAITING] = "waiting",
-	[STAT_RATE] = "effective_rate", [STAT_SHARE] = "share",
+	[STAT_GRANTED] = "granted",
+	[STAT_THROTTLED] = "throttled",
+	[STAT_WAITING] = "waiting",
+	[STAT_RATE] = "effective_rate",
+	[STAT_SHARE] = "share",
+	[STAT_MIN] = "granted_min",
+	[STAT_REFUSED] = "refused",
+	[STAT_PAUSED] = "backoff_paused_seconds",
+	[STAT_DELAY] = "backoff_seconds",
+	[STAT_BELOW] = "waiting_below",
+	[STAT_LIMIT] = "rate",
+	[STAT_SLOTS] = "slots",
+	[STAT_OPEN] = "slots_used",
 };
 
 /* Finds a stat by name. STAT_COUNT: the name is not looked at. */

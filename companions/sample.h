@@ -14,6 +14,14 @@ enum stat_id {
 	STAT_WAITING,	/* readers now */
 	STAT_RATE,	/* tokens a second in force */
 	STAT_SHARE,	/* of the limiter, 0 to 1 */
+	STAT_MIN,	/* tokens so far, under its min */
+	STAT_REFUSED,	/* reads so far */
+	STAT_BELOW,	/* readers now, in the limiters below */
+	STAT_PAUSED,	/* seconds so far, in pauses of backoff */
+	STAT_DELAY,	/* seconds, of backoff now */
+	STAT_LIMIT,	/* tokens a second that are set */
+	STAT_SLOTS,	/* that may be open now */
+	STAT_OPEN,	/* slots, now */
 	STAT_COUNT
 };
 

@@ -40,6 +40,7 @@ static void print_section(const char *path, const struct mounted *mounted)
 		setting_print((enum setting_id)id, &mounted->settings, value);
 		printf("%s=%s\n", setting_name((enum setting_id)id), value);
 	}
+	fputs(overrides_text(mounted->settings.overrides), stdout);
 }
 
 static void save_limiter(struct save *save, int directory);
@@ -76,6 +77,7 @@ static void save_limiter(struct save *save, int directory)
 		complain(save, err, error);
 	else
 		print_section(save->path, &mounted);
+	settings_drop(&mounted.settings);
 	err = mounted_list(directory, &names);
 	if (err)
 		complain(save, err, "");

@@ -232,14 +232,14 @@ static void print_usage(void)
 	       "    -n N                N tables, then exit\n"
 	       "    -d DURATION         time between two tables (1s), 100ms to 1h\n"
 	       "    -s COLUMN           sort by granted (default), rate, waiting, throttled,\n"
-	       "                        share or limiter\n"
+	       "                        share, min, refused, below or limiter\n"
 	       "    -p                  who holds which share\n"
 	       "    -h, --help          print this\n"
 	       "\n"
 	       "keys:\n"
 	       "    q                   quit\n"
 	       "    TAB                 the other table: who holds which share\n"
-	       "    g r w t s n         sort by a column, and again to turn the order round\n"
+	       "    g r w t s m f b n   sort by a column, and again to turn the order round\n"
 	       "    arrows, j, k        scroll\n");
 }
 

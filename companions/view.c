@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LINE_BYTES = 3 * PATH_MAX, CELL_BYTES = 32, HEAD_LINES = 4 };
+enum { LINE_BYTES = 3 * PATH_MAX, CELL_BYTES = 32, HEAD_LINES = 4, NUMBER_COLUMNS = 8 };
 
 /* A limiter's line: the values of its columns. */
 struct row {
@@ -51,6 +51,9 @@ static const struct {
 	{"WAITING", 'w', STAT_WAITING, gauge},
 	{"THROTTLED/s", 't', STAT_THROTTLED, per_second},
 	{"SHARE/%", 's', STAT_SHARE, per_cent},
+	{"MIN/s", 'm', STAT_MIN, per_second},
+	{"REFUSED/s", 'f', STAT_REFUSED, per_second},
+	{"BELOW", 'b', STAT_BELOW, gauge},
 	{"LIMITER", 'n', STAT_COUNT, NULL},
 };
 
@@ -118,7 +121,7 @@ static void put_status(const struct view *view, FILE *out)
 	put_line(view, out, text);
 }
 
-/* Prints at most ten characters, unless it is no number that a limiter has. */
+/* Prints at most eight characters, unless it is no number that a limiter has. */
 static void print_number(double value, char text[CELL_BYTES])
 {
 	static const char units[] = {' ', 'k', 'M', 'G', 'T'};
@@ -188,6 +191,13 @@ static struct row *make_rows(const struct view *view)
 	return rows;
 }
 
+static int width_of(size_t column)
+{
+	int length = (int)strlen(COLUMNS[column].title);
+
+	return length > NUMBER_COLUMNS ? length : NUMBER_COLUMNS;
+}
+
 static void put_limiter(const struct view *view, FILE *out, const struct row *row)
 {
 	char line[LINE_BYTES], cell[CELL_BYTES];
@@ -195,7 +205,8 @@ static void put_limiter(const struct view *view, FILE *out, const struct row *ro
 
 	for (size_t c = 0; c < NUMBERS; c++) {
 		print_number(row->values[c], cell);
-		used += (size_t)snprintf(line + used, sizeof(line) - used, "%11s ", cell);
+		used += (size_t)snprintf(line + used, sizeof(line) - used, "%*s ", width_of(c),
+					 cell);
 	}
 	snprintf(line + used, sizeof(line) - used, " %s", row->now->path);
 	put_line(view, out, line);
@@ -207,7 +218,7 @@ static void put_column_titles(const struct view *view, FILE *out)
 	size_t used = 0;
 
 	for (size_t c = 0; c < NUMBERS; c++)
-		used += (size_t)snprintf(line + used, sizeof(line) - used, "%11s ",
+		used += (size_t)snprintf(line + used, sizeof(line) - used, "%*s ", width_of(c),
 					 COLUMNS[c].title);
 	snprintf(line + used, sizeof(line) - used, " %s", COLUMNS[NUMBERS].title);
 	put_title(view, out, line);
@@ -248,8 +259,9 @@ void view_print(const struct view *view, FILE *out)
 		put_line(view, out,
 			 view->holders
 				 ? "q quit  TAB limiters  arrows scroll"
-				 : "q quit  TAB holders  arrows scroll  sort: g granted  r rate  "
-				   "w waiting  t throttled  s share  n name");
+				 : "q quit  TAB holders  arrows scroll  sort by g granted  "
+				   "r rate  w waiting  t throttled  s share  m min  f refused  "
+				   "b below  n name");
 		put_line(view, out, "");
 	}
 	if (view->holders) {

@@ -2,6 +2,7 @@
 #include "companions/companion.h"
 #include "fs/base/log.h"
 #include "fs/base/privilege.h"
+#include "fs/base/zone_file.h"
 #include "fs/keeper/keeper.h"
 #include "fs/keeper/mountpoint.h"
 #include "fs/keeper/server.h"
@@ -407,12 +408,17 @@ int main(int argc, char *argv[])
 	struct options options;
 	int status, control = take_server_option(&argc, argv);
 
+	zone_use(&ZONE_FILES);
 	if (control >= 0)
 		return run_server(control, argc, argv);
 	if (companion_run(argc, argv, &status))
 		return status;
 	if (argc > 1 && !strcmp(argv[1], "--reload"))
 		return keeper_reload(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "--freeze"))
+		return keeper_freeze(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "--thaw"))
+		return keeper_thaw(argc, argv);
 	status = options_parse(&options, argc, argv);
 	if (status)
 		goto out;

@@ -37,6 +37,20 @@ void heap_insert(struct heap *heap, struct heap_node *node, uint64_t key);
 /* Takes @node out of @heap; does nothing if it is in no heap. */
 void heap_remove(struct heap *heap, struct heap_node *node);
 
+/* Tells whether @a comes before @b, whose key is the same. */
+typedef bool heap_before(const struct heap_node *a, const struct heap_node *b);
+
+/*
+ * As heap_insert(), of a heap in which @before decides between equal keys (NULL: nothing does). If
+ * @node comes after @latest, a node of @heap (NULL: none), that is all that is looked at, and nodes
+ * that came so one after the other leave as cheaply.
+ */
+void heap_insert_by(struct heap *heap, struct heap_node *node, uint64_t key,
+		    struct heap_node *latest, heap_before *before);
+
+/* As heap_remove(), of such a heap. */
+void heap_remove_by(struct heap *heap, struct heap_node *node, heap_before *before);
+
 /* Returns the node after @node in a walk over all, in no particular order; NULL after the last. */
 struct heap_node *heap_next(const struct heap_node *node);
 

@@ -50,17 +50,6 @@ static struct learning *finish(const struct holding *holding)
 	return learning_of(holding);
 }
 
-/* Makes the node again: it was deleted by hand, or the layout was turned over. */
-static void make_node(struct fleet *fleet, const char *path)
-{
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
-
-	if (request && request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
-		request_send(fleet, request);
-	else if (request)
-		request_free(request);
-}
-
 static void node_read(struct fleet *fleet, struct request *request)
 {
 	struct holding *holding = holding_at(fleet, request->path);
@@ -74,7 +63,8 @@ static void node_read(struct fleet *fleet, struct request *request)
 					     ? 0
 					     : fleet->now_ns + FLEET_AGREED_RATE_SPACING_NS;
 	if (learning && request->answer == ANSWER_NO_NODE)
-		make_node(fleet, request->path);
+		/* It was deleted by hand, or the layout was turned over. */
+		(void)request_send_one(fleet, OPERATION_CREATE, request->path, NULL, 0, NULL);
 	if (!learning || request->answer != ANSWER_OK)
 		return;
 	found = learning->adapted;
@@ -130,17 +120,13 @@ static void write_node(struct fleet *fleet, struct holding *holding, struct lear
 		       const struct adapt_state *state)
 {
 	char path[ZNODE_TEXT], text[AGREED_RATE_TEXT];
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, node_written);
 
 	node_path(holding, path);
 	record_print_agreed_rate(state, holding->settings->adapt.kind, text);
-	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
+	learning->asking = request_send_one(fleet, OPERATION_SET, path, text, learning->version,
+					    node_written);
+	if (learning->asking)
 		learning->sent_rate = state->rate;
-		learning->asking = true;
-		request_send(fleet, request);
-	} else if (request) {
-		request_free(request);
-	}
 }
 
 void agreed_rate_tick(struct fleet *fleet, struct holding *holding)
@@ -193,13 +179,9 @@ void agreed_rate_changed(struct fleet *fleet, uint64_t id)
 void agreed_rate_void(struct fleet *fleet, const struct holding *holding)
 {
 	char path[ZNODE_TEXT];
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
 
 	node_path(holding, path);
-	if (request && request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
-		request_send(fleet, request);
-	else if (request)
-		request_free(request);
+	(void)request_send_one(fleet, OPERATION_SET, path, NULL, NODE_VERSION_ANY, NULL);
 }
 
 void agreed_rate_forget(struct holding *holding)

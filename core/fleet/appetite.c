@@ -23,7 +23,8 @@ enum {
 	GRANTS_LEAST = 4,  /* show that readers ask again: the number of those that wait ... */
 	STEADY_PARTS = 32, /* ... changes by no more than such a part of what was granted */
 	VAIN_MAX = 2,
-	GROWTH = 8, /* once more was of use */
+	GROWTH = 8,	    /* once more was of use */
+	SILENT_TOKENS = 10, /* that were expected and do not come are no chance */
 };
 
 /* Of a mean of @expected tokens, as few come at random that two more are no change either. */
@@ -58,6 +59,21 @@ static bool begin_anew(struct appetite *appetite, uint32_t periods)
 	appetite->periods = periods / 2;
 	appetite->rest = 0;
 	return true;
+}
+
+/* Ends the mean if none of the tokens that it expects has come for so long that it is no chance. */
+static void note_silence(struct appetite *appetite, bool silent)
+{
+	if (!silent) {
+		appetite->silent = 0;
+		appetite->lively = appetite->sum / fmax(appetite->periods, APPETITE_PERIODS);
+		return;
+	}
+	appetite->silent++;
+	if (appetite->lively * appetite->silent < SILENT_TOKENS)
+		return;
+	appetite->sum = appetite->lively = 0;
+	appetite->periods = APPETITE_SECOND / 2.0;
 }
 
 static void note_mean(struct appetite *appetite, double asked)
@@ -265,6 +281,7 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	appetite->waiting[appetite->period] = (float)facts->waiting;
 	appetite->rest -= appetite->rest > 0;
 	note_mean(appetite, facts->asked);
+	note_silence(appetite, facts->asked <= 0 && facts->waiting <= 0);
 	note_hunger(appetite, facts);
 }
 

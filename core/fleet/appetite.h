@@ -4,8 +4,8 @@
  * Readers that come by themselves show how many tokens they want a second, and that is what the
  * host wants, with some slack. The rate is the mean of all that was asked for since it last
  * changed: the last second and the last five are compared with that mean, and only what chance
- * would hardly do begins a new one. So a steady or a random load costs no transactions, and a
- * change is seen within a second.
+ * would hardly do begins a new one. It ends when ten tokens that it expected have not come. So a
+ * steady or a random load costs no transactions, and a change is seen within a second.
  *
  * A reader that asks again as soon as it was served shows nothing but that it waits. Such readers
  * are told by their number, which stays the same though some are served. A host whose readers wait
@@ -44,7 +44,9 @@ struct appetite {
 	float waiting[APPETITE_PERIODS]; /* tokens that were waited for at its end */
 	float waited[APPETITE_PERIODS];	 /* the part of it that a reader waited */
 	uint32_t period;		 /* the newest's place */
-	double sum, periods;		 /* the mean: tokens asked for in so many periods */
+	double sum, periods;		 /* the mean: tokens asked for in so many periods ... */
+	double lively;			 /* ... per period when some were asked for last ... */
+	uint32_t silent;		 /* ... so many periods ago, with none waiting since */
 	uint32_t wanted;		 /* leaves, of hungry readers; 0: they are not */
 	uint32_t grown_from;		 /* leaves that were held before ... */
 	uint32_t grown_periods;		 /* ... more was got, so long ago */

@@ -63,6 +63,7 @@ void apply_gone(struct fleet *fleet, struct holding *holding)
 {
 	leases_drop(fleet, holding);
 	room_unwatch_agreed_rate(fleet, holding);
+	room_unwatch_told(fleet, holding);
 	room_unwatch_claims(fleet, holding);
 	holdings_unname(fleet, holding);
 }
@@ -190,10 +191,24 @@ static void note_node(struct holding *holding, const struct found *found)
 	holding->changed_zxid = found->changed_zxid;
 }
 
-/* Tells whether another write than the one that is known made the node of @holding as it is. */
+/*
+ * Tells whether another write than the one that is known made the node of @holding as it is, or may
+ * have: a successor does not know the write.
+ */
 static bool is_rewritten(const struct holding *holding, const struct found *found)
 {
-	return holding->changed_zxid && holding->changed_zxid != found->changed_zxid;
+	return holding->changed_zxid != found->changed_zxid;
+}
+
+/* Tells whether @record says what is known of @holding. */
+static bool says_the_same(const struct holding *holding, const struct record *record)
+{
+	const struct limiter *limiter = holding->limiter;
+
+	return holding->generation == record->generation && holding->saved == record->saved &&
+	       holding->cut == record->cut && limiter->uid == record->owner.uid &&
+	       limiter->gid == record->owner.gid && limiter->access == record->owner.access &&
+	       settings_equal(holding->settings, &record->settings);
 }
 
 static void tune(struct fleet *fleet, struct batch *batch, struct holding *holding,
@@ -210,6 +225,15 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 		return;
 	}
 	recut_heed(fleet, holding, &found->record);
+	/*
+	 * To apply them anew ends what is saved up for readers that will ask a successor again. It
+	 * has yet to look what they want.
+	 */
+	if (!holding->changed_zxid && says_the_same(holding, &found->record)) {
+		note_node(holding, found);
+		holdings_rouse(fleet, holding, false);
+		return;
+	}
 	/* Where an election took back a cut its number may have been given again. */
 	if (holding->cut != found->record.cut ||
 	    !holding_is_cut_alike(holding->settings, &found->record.settings))
@@ -234,6 +258,11 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 			continue;
 		setting_print((enum setting_id)id, &found->record.settings, value);
 		snprintf(line, sizeof(line), "%s %s", setting_name((enum setting_id)id), value);
+		tell(fleet, limiter, FLEET_SET, line);
+	}
+	if (altered & ALTERED_OVERRIDES) {
+		snprintf(line, sizeof(line), "overrides %u",
+			 overrides_count(holding->settings->overrides));
 		tell(fleet, limiter, FLEET_SET, line);
 	}
 	note_node(holding, found);
@@ -265,6 +294,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	made->holding->generation = record->generation;
 	made->holding->saved = record->saved;
 	made->holding->cut = record->cut;
+	leases_know_cut(fleet, made->holding);
 	recut_heed(fleet, made->holding, record);
 	changed(fleet, made, false);
 	leases_reshare(fleet, made->holding);

@@ -7,6 +7,7 @@
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
+#include "core/fleet/wants.h"
 #include "core/fleet/znode.h"
 #include "core/limiter/keys.h"
 #include "core/limiter/slots.h"
@@ -18,7 +19,13 @@ struct apportion {
 	struct portion portion;
 	uint64_t cut; /* of the leaves that this is about */
 
-	/* As of the last look. */
+	/* As of the last look; of limiters with children that is kept, since their wants change. */
+	struct claim_line line;	     /* owned; its names are gone */
+	struct holder *holders_seen; /* owned, so many: */
+	uint32_t holder_count;
+	uint32_t own_count;
+	struct part own[PARTS_MAX]; /* the children's wants when it was weighed last ... */
+	uint64_t weigh_ns;	    /* ... and it is again then */
 	struct share share;
 	uint32_t holders, free;
 	uint64_t listed_ns;
@@ -41,13 +48,23 @@ bool apportion_attach(struct holding *holding)
 	return true;
 }
 
+static void forget_line(struct apportion *apportion)
+{
+	claim_free_line(&apportion->line);
+	free(apportion->holders_seen);
+	apportion->holders_seen = NULL;
+}
+
 void apportion_detach(struct holding *holding)
 {
+	if (holding->apportion)
+		forget_line(holding->apportion);
 	free(holding->apportion);
 }
 
 void apportion_forget(struct holding *holding)
 {
+	forget_line(holding->apportion);
 	*holding->apportion = (struct apportion){.share.target = UINT32_MAX, .holders = 1};
 }
 
@@ -93,6 +110,7 @@ static void gather_savings(const struct fleet *fleet, const struct holding *hold
 	savings.is_full &= !keys_count(limiter) || facts->need > 0;
 	facts->saves = term_runs(fleet) && holding->usable && !savings.is_full;
 	facts->saves_up = limiter->turns.wanted && savings.has_saved;
+	facts->token_ns = savings.token_ns;
 }
 
 /* Returns the leaves whose slots are open. */
@@ -106,8 +124,7 @@ static uint32_t leaves_in_use(const struct holding *holding)
 	return (uint32_t)(((uint64_t)used * holding->held + most - 1) / most);
 }
 
-static void gather(const struct fleet *fleet, const struct holding *holding,
-		   struct portion_facts *facts)
+static void gather(struct fleet *fleet, const struct holding *holding, struct portion_facts *facts)
 {
 	const struct apportion *apportion = holding->apportion;
 	const struct settings *settings = holding->settings;
@@ -129,9 +146,115 @@ static void gather(const struct fleet *fleet, const struct holding *holding,
 	};
 	gather_leases(fleet, holding, facts);
 	demand_tell_portion(fleet, holding, facts);
+	facts->ahead = wants_slack(holding);
 	gather_savings(fleet, holding, facts);
 	claim_tell_portion(fleet, holding, facts);
 	facts->is_seen = apportion->is_seen && facts->claims;
+	facts->parts_differ = facts->claimed && claim_parts_differ(fleet, holding);
+}
+
+/* Copies @line, with room for @more claims. False: there is no memory. */
+static bool copy_line(const struct claim_line *line, uint32_t more, struct claim_line *copy)
+{
+	uint32_t parts = 0;
+
+	for (uint32_t i = 0; i < line->count; i++)
+		parts += line->claims[i].part_count;
+	*copy = (struct claim_line){
+		.claims = calloc(line->count + more + 1, sizeof(*copy->claims)),
+		.parts = calloc(parts + 1, sizeof(*copy->parts)),
+		.own = line->own,
+	};
+	if (!copy->claims || !copy->parts) {
+		claim_free_line(copy);
+		return false;
+	}
+	for (parts = 0; copy->count < line->count; copy->count++) {
+		struct claim *claim = &copy->claims[copy->count];
+
+		*claim = line->claims[copy->count];
+		claim->name = NULL;
+		if (claim->part_count)
+			memcpy(copy->parts + parts, claim->parts,
+			       claim->part_count * sizeof(*claim->parts));
+		claim->parts = copy->parts + parts;
+		parts += claim->part_count;
+	}
+	return true;
+}
+
+/* Notes what the others want, with holders that have no claim. */
+static void note_others(struct holding *holding)
+{
+	const struct apportion *apportion = holding->apportion;
+	uint32_t silent = 0;
+
+	for (uint32_t i = 0; apportion->holders_seen && i < apportion->holder_count; i++)
+		silent += !apportion->holders_seen[i].claims;
+	wants_note_others(holding, &apportion->line, silent);
+}
+
+/* Weighs the line with what this host's children want, and what they get is their place. */
+static void weigh(struct fleet *fleet, struct holding *holding)
+{
+	struct apportion *apportion = holding->apportion;
+	uint32_t leaves = holding_leaves(holding->settings);
+	struct part parts[PARTS_MAX];
+	struct claim own = {
+		.weight = fleet->options->weight,
+		.parts = parts,
+		.part_count = apportion->own_count,
+	};
+	struct claim_line line;
+
+	memcpy(parts, apportion->own, sizeof(parts));
+	if (!copy_line(&apportion->line, apportion->holder_count + 1, &line))
+		return;
+	apportion->weigh_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	apportion->share = portion_weigh(&line, apportion->holders_seen, apportion->holder_count,
+					 &own, leaves, settings_least_leaves(holding->settings));
+	claim_free_line(&line);
+	/* Wants may have been rounded up to pieces. Of the rest only proportions count. */
+	for (uint32_t i = 0; i < apportion->own_count; i++)
+		parts[i].wanted = apportion->own[i].wanted;
+	wants_follow(fleet, holding, parts,
+		     apportion->share.target == UINT32_MAX ? 0 : own.part_count, leaves);
+}
+
+/* Notes what the children want. Tells whether that is another thing than when it was weighed. */
+static bool note_wants(struct holding *holding, const struct portion_facts *facts)
+{
+	struct apportion *apportion = holding->apportion;
+	struct part_list before = {apportion->own, apportion->own_count, facts->leaves};
+	struct part parts[PARTS_MAX];
+	struct part_list now = {parts, 0, facts->leaves};
+	bool differs;
+
+	wants_note_plain(holding, portion_plain(facts));
+	now.count = wants_gather(holding, facts->leaves, portion_most(facts), parts);
+	differs = wants_differ(&before, &now, facts->leaves);
+	memcpy(apportion->own, parts, sizeof(parts));
+	apportion->own_count = now.count;
+	return differs;
+}
+
+/* Weighs the claims anew where what this host's children want, or their places, may be others. */
+static void weigh_again(struct fleet *fleet, struct holding *holding, struct portion_facts *facts)
+{
+	struct apportion *apportion = holding->apportion;
+	bool differs = note_wants(holding, facts);
+
+	if (!facts->claims) {
+		forget_line(apportion);
+		note_others(holding);
+		wants_follow(fleet, holding, NULL, 0, 0);
+	}
+	if (!apportion->line.claims || (!differs && fleet->now_ns < apportion->weigh_ns))
+		return;
+	claim_settle(fleet, holding, &apportion->line);
+	note_others(holding);
+	weigh(fleet, holding);
+	facts->share = apportion->share;
 }
 
 void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_looking,
@@ -149,6 +272,7 @@ void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_look
 	facts.is_looking = is_looking;
 	facts.is_claiming = apportion_claims(fleet, holding, &claim);
 	apportion->is_seen = facts.is_seen;
+	weigh_again(fleet, holding, &facts);
 	portion_decide(&apportion->portion, &facts, decision);
 	if (!facts.is_seen)
 		apportion->share.target = UINT32_MAX;
@@ -193,31 +317,30 @@ static uint32_t find_holders(const struct fleet *fleet, const struct tiles *tile
 	return found;
 }
 
-void apportion_note_listed(const struct fleet *fleet, struct holding *holding,
-			   const struct tiles *tiles, const struct claim_line *line)
+void apportion_note_listed(struct fleet *fleet, struct holding *holding, const struct tiles *tiles,
+			   const struct claim_line *line)
 {
 	struct apportion *apportion = holding->apportion;
-	struct holder *holders = calloc(tiles->count + 1, sizeof(*holders));
-	struct claim_line all = {.count = line->count, .own = line->own};
-	uint32_t leaves = holding_leaves(holding->settings), count;
+	struct portion_facts facts;
 
 	apportion->woken = false;
 	apportion->listed_ns = fleet->now_ns;
-	all.claims = calloc(line->count + tiles->count + 2, sizeof(*all.claims));
-	if (holders && all.claims) {
-		if (line->count)
-			memcpy(all.claims, line->claims, line->count * sizeof(*all.claims));
-		count = find_holders(fleet, tiles, line, holders);
-		apportion->holders = count ? count : 1;
-		apportion->free = leaves;
-		for (uint32_t i = 0; i < count; i++)
-			apportion->free -= holders[i].leaves;
-		apportion->share = portion_weigh(&all, holders, count, fleet->options->weight,
-						 leaves, settings_least_leaves(holding->settings));
-		apportion->is_seen = true;
-	}
-	free(all.claims);
-	free(holders);
+	forget_line(apportion);
+	apportion->holders_seen = calloc(tiles->count + 1, sizeof(struct holder));
+	if (!apportion->holders_seen || !copy_line(line, 0, &apportion->line))
+		return;
+	apportion->holder_count = find_holders(fleet, tiles, line, apportion->holders_seen);
+	apportion->holders = apportion->holder_count ? apportion->holder_count : 1;
+	apportion->free = holding_leaves(holding->settings);
+	for (uint32_t i = 0; i < apportion->holder_count; i++)
+		apportion->free -= apportion->holders_seen[i].leaves;
+	note_others(holding);
+	gather(fleet, holding, &facts);
+	(void)note_wants(holding, &facts);
+	weigh(fleet, holding);
+	apportion->is_seen = true;
+	if (!holding->limiter->first_child)
+		forget_line(apportion);
 }
 
 void apportion_seek_reserve(struct holding *holding)

@@ -18,8 +18,8 @@ void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_look
 		      struct portion_decision *decision);
 
 /* Notes what was listed: @tiles, and the claims of @line. */
-void apportion_note_listed(const struct fleet *fleet, struct holding *holding,
-			   const struct tiles *tiles, const struct claim_line *line);
+void apportion_note_listed(struct fleet *fleet, struct holding *holding, const struct tiles *tiles,
+			   const struct claim_line *line);
 
 /* Returns how many leaves should be taken, of those that were listed. */
 uint32_t apportion_lack(struct fleet *fleet, struct holding *holding);

@@ -394,7 +394,7 @@ bool balance_claims(const struct balance *balance, const struct facts *facts, ui
 		return wanted && facts->now_ns >= facts->claim_room_ns;
 	if (facts->now_ns < facts->claim_at_ns)
 		return false;
-	return !wanted || facts->claims_anew ||
+	return !wanted || facts->claims_anew || facts->parts_differ ||
 	       (changes_share(balance, facts, wanted) &&
 		(uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT);
 }

@@ -56,6 +56,7 @@ struct facts {
 	bool claims_are_watched;  /* others' cannot change without being told, */
 	bool claims_have_changed; /* and have */
 	uint64_t claim_at_ns;	  /* another amount is not claimed before */
+	bool parts_differ;	  /* children want something else than this host's says */
 
 	/* Of what is held; only where balance_may_give(). */
 	struct piece *pieces; /* the caller's; the decision puts those that go first, in order */

@@ -125,6 +125,8 @@ static void change_read(struct fleet *fleet, struct request *request)
 				 request->zxid);
 	else
 		publish_unresolved(fleet);
+	if (understood)
+		record_drop(&record);
 	leave_doubt(fleet);
 }
 

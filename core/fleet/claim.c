@@ -8,34 +8,42 @@
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/transaction.h"
+#include "core/fleet/wants.h"
 #include "core/fleet/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Claims of others that are remembered, to be woken; room for a name: HID-N-W-SEQ. */
-enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
+enum { CLAIMANTS_MAX = 8 }; /* claims of others that are remembered, to be woken */
 
 /* Of `lease`: claims that are not watched are listed so often. */
 enum { UNTOLD_PARTS = 3 };
 
 struct claims {
-	char *own;	   /* owned: name of this host's, NULL */
-	uint32_t wanted;   /* N of it, 0: there is none */
-	bool unknown;	   /* there may be one whose name is not known */
-	bool counted;	   /* there may be one: it takes up room ... */
-	uint32_t place;	   /* ... and has this place in struct handover_memory, and 1; 0: none */
-	uint64_t next_ns;  /* another N not before */
-	bool reclaims;	   /* go to the end of the line ... */
-	uint32_t given_up; /* ... and then wake others: so many are theirs */
-	bool looking;	   /* their names are being asked for ... */
-	bool turned;	   /* ... as a turn is over, and its claim was made anew */
-	bool changed;	   /* those of others have, since they were listed */
-	uint64_t list_ns;  /* without a watch: not before */
-	char (*claimants)[CLAIM_TEXT]; /* owned: names of others' claims, in the order of waking */
+	char *own;	      /* owned: name of this host's, NULL */
+	uint32_t wanted;      /* N of it, 0: there is none */
+	uint64_t since_ns;    /* since when there is one or another; 0: there is none */
+	bool unknown;	      /* there may be one whose name is not known */
+	bool counted;	      /* there may be one: it takes up room ... */
+	uint32_t parts_bytes; /* ... with parts of so many bytes ... */
+	uint32_t place;	      /* ... and has this place in struct handover_memory, and 1; 0: none */
+	uint64_t next_ns;     /* another N not before */
+	bool reclaims;	      /* go to the end of the line ... */
+	uint32_t given_up;    /* ... and then wake others: so many are theirs */
+	bool looking;	      /* their names are being asked for ... */
+	bool turned;	      /* ... as a turn is over, and its claim was made anew */
+	bool changed;	      /* those of others have, since they were listed */
+	uint64_t list_ns;     /* without a watch: not before */
+	char *claimants[CLAIMANTS_MAX]; /* owned: names of others' claims, in the order of waking */
 	uint32_t claimant_count;
 };
+
+static void forget_claimants(struct claims *claims)
+{
+	while (claims->claimant_count)
+		free(claims->claimants[--claims->claimant_count]);
+}
 
 bool claim_attach(struct holding *holding)
 {
@@ -48,13 +56,18 @@ void claim_detach(struct holding *holding)
 	if (!holding->claims)
 		return;
 	free(holding->claims->own);
-	free(holding->claims->claimants);
+	forget_claimants(holding->claims);
 	free(holding->claims);
 }
 
 const char *claim_name(const struct holding *holding)
 {
 	return holding->claims->own;
+}
+
+uint64_t claim_since_ns(const struct holding *holding)
+{
+	return holding->claims->since_ns;
 }
 
 bool claim_may_be(const struct holding *holding)
@@ -137,26 +150,45 @@ void claim_anew(struct holding *holding)
 	holding->claims->reclaims = true;
 }
 
-/* There may be a claim, or there is none. */
-static void count_claim(struct fleet *fleet, struct holding *holding, bool there)
+/* There may be a claim, with parts of so many bytes; or there is none. */
+static void count_claim(struct fleet *fleet, struct holding *holding, bool there,
+			uint32_t parts_bytes)
 {
-	if (there != holding->claims->counted)
-		room_count_claim(fleet, holding->id, there);
-	holding->claims->counted = there;
+	struct claims *claims = holding->claims;
+
+	if (claims->counted)
+		room_count_claim(fleet, holding->id, claims->parts_bytes, false);
+	if (there)
+		room_count_claim(fleet, holding->id, parts_bytes, true);
+	claims->counted = there;
+	claims->parts_bytes = parts_bytes;
 }
 
-/* Likewise, and a successor has to know. */
-static void keep(struct fleet *fleet, struct holding *holding, bool there)
+/*
+ * Likewise, and a successor has to know. Until it is known which of two claims there is they have
+ * the bytes of the longer one.
+ */
+static void keep(struct fleet *fleet, struct holding *holding, bool there, uint32_t parts_bytes)
 {
-	count_claim(fleet, holding, there);
-	handover_keep_claim(fleet, holding->id, &holding->claims->place, there);
+	count_claim(fleet, holding, there, parts_bytes);
+	handover_keep_claim(fleet, holding->id, &holding->claims->place, there, parts_bytes);
 }
 
-void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t place)
+/* Keeps as much as there may be now. */
+static void keep_known(struct fleet *fleet, struct holding *holding)
+{
+	const struct claims *claims = holding->claims;
+
+	keep(fleet, holding, claim_may_be(holding),
+	     claims->own ? znode_claim_parts_bytes(claims->own) : claims->parts_bytes);
+}
+
+void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t place,
+		  uint32_t parts_bytes)
 {
 	holding->claims->place = place;
 	holding->claims->unknown = true;
-	count_claim(fleet, holding, true);
+	count_claim(fleet, holding, true, parts_bytes);
 }
 
 /* Remembers the hosts to wake when something is given back. */
@@ -164,14 +196,19 @@ static void remember_claimants(struct holding *holding, const struct claim_line 
 {
 	struct claims *claims = holding->claims;
 	struct claim *others = calloc(line->count + 1, sizeof(*others));
-	uint32_t count = others ? share_give_way(line, holding_count(holding), others) : 0;
+	uint32_t all = holding_count(holding),
+		 pieces = all / settings_least_leaves(holding->settings);
+	/* Where hosts take turns, whose turn is next: each has some by leaves. */
+	uint32_t capacity = line->count > pieces ? pieces : all;
+	uint32_t count = others ? share_give_way(line, capacity, others) : 0;
 
-	if (count && !claims->claimants)
-		claims->claimants = calloc(CLAIMANTS_MAX, CLAIM_TEXT);
-	claims->claimant_count = 0;
-	for (uint32_t i = 0; claims->claimants && i < count && i < CLAIMANTS_MAX; i++)
-		snprintf(claims->claimants[claims->claimant_count++], CLAIM_TEXT, "%s",
-			 others[i].name);
+	forget_claimants(claims);
+	for (uint32_t i = 0; i < count && i < CLAIMANTS_MAX; i++) {
+		char *name = strdup(others[i].name);
+
+		if (name)
+			claims->claimants[claims->claimant_count++] = name;
+	}
 	free(others);
 	demand_note_contested(holding, claims->claimant_count);
 }
@@ -185,24 +222,79 @@ static bool is_of_gone(const struct fleet *fleet, const struct claim *claim)
 	return neighbour_is_gone(fleet, hid);
 }
 
-/* Reads the claims that @request lists into @line. False: there is no memory. */
-static bool parse_claims(const struct fleet *fleet, const struct request *request,
-			 struct claim_line *line)
+/* Returns how many parts the claims that @request lists have at most. */
+static size_t count_parts(const struct request *request)
 {
+	size_t count = PARTS_MAX; /* the last one is read before it is known how many it has */
+
+	for (uint32_t i = 0; i < request->name_count; i++) {
+		for (const char *c = request->names[i]; *c; c++)
+			count += *c == '+';
+	}
+	return count;
+}
+
+/* Reads the claims of @holding that @request lists into @line. False: there is no memory. */
+static bool parse_claims(struct fleet *fleet, const struct holding *holding,
+			 const struct request *request, struct claim_line *line)
+{
+	struct part *parts = calloc(count_parts(request), sizeof(*parts));
+
 	*line = (struct claim_line){
 		.claims = calloc(request->name_count + 1, sizeof(*line->claims)),
+		.parts = parts,
 		.own = UINT64_MAX,
 	};
-	for (uint32_t i = 0; line->claims && i < request->name_count; i++) {
+	if (!line->claims || !parts) {
+		claim_free_line(line);
+		return false;
+	}
+	for (uint32_t i = 0; i < request->name_count; i++) {
 		struct claim *claim = &line->claims[line->count];
 
-		if (!znode_claim_parse(request->names[i], claim) || is_of_gone(fleet, claim))
+		if (!znode_claim_parse(request->names[i], claim, parts) || is_of_gone(fleet, claim))
 			continue;
 		if (znode_claim_is_of(claim->name, session_hid(fleet)))
 			line->own = claim->sequence;
+		parts += claim->part_count;
 		line->count++;
 	}
-	return line->claims;
+	claim_settle(fleet, holding, line);
+	return true;
+}
+
+void claim_settle(struct fleet *fleet, const struct holding *holding, struct claim_line *line)
+{
+	for (uint32_t i = 0; i < line->count; i++) {
+		for (uint32_t j = 0; j < line->claims[i].part_count; j++)
+			wants_settle(fleet, holding, &line->claims[i].parts[j]);
+	}
+}
+
+void claim_free_line(struct claim_line *line)
+{
+	free(line->claims);
+	free(line->parts);
+	line->claims = NULL;
+	line->parts = NULL;
+	line->count = 0;
+}
+
+bool claim_parts_differ(struct fleet *fleet, const struct holding *holding)
+{
+	const struct claims *claims = holding->claims;
+	struct part claimed[PARTS_MAX + 1], wants[PARTS_MAX];
+	struct part_list list = {.parts = wants, .wanted = claims->wanted};
+	struct claim own;
+
+	if (!claims->own || !holding->limiter->first_child ||
+	    !znode_claim_parse(claims->own, &own, claimed))
+		return false;
+	for (uint32_t i = 0; i < own.part_count; i++)
+		wants_settle(fleet, holding, &claimed[i]);
+	list.count = wants_of_claim(holding, claims->wanted, wants);
+	return wants_differ(&(struct part_list){claimed, own.part_count, own.wanted}, &list,
+			    holding_leaves(holding->settings));
 }
 
 /* This host has no claim any more, as far as it is known. */
@@ -244,7 +336,7 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 {
 	bool was_unknown = holding->claims->unknown;
 
-	if (!parse_claims(fleet, request, line))
+	if (!parse_claims(fleet, holding, request, line))
 		return false;
 	note_read(fleet, holding, request);
 	holding->claims->unknown = false;
@@ -253,7 +345,7 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 			adopt_claim(fleet, holding, &line->claims[i]);
 	}
 	if (was_unknown)
-		keep(fleet, holding, claim_may_be(holding));
+		keep_known(fleet, holding);
 	remember_claimants(holding, line);
 	return true;
 }
@@ -293,15 +385,9 @@ static void wake(struct fleet *fleet, struct holding *holding, uint32_t skipped)
 	}
 	for (uint32_t i = 0; i < count && i < claimants; i++) {
 		const char *name = holding->claims->claimants[(skipped + i) % claimants];
-		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
 
-		if (!request)
-			return;
 		znode_path_named(ZNODE_CLAIM, holding->id, name, path);
-		if (request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
-			request_send(fleet, request);
-		else
-			request_free(request);
+		(void)request_send_one(fleet, OPERATION_SET, path, NULL, NODE_VERSION_ANY, NULL);
 	}
 }
 
@@ -327,7 +413,7 @@ static void listed(struct fleet *fleet, struct request *request)
 	if (!holding)
 		return;
 	holding->claims->looking = false;
-	if (request->answer == ANSWER_OK && parse_claims(fleet, request, &line)) {
+	if (request->answer == ANSWER_OK && parse_claims(fleet, holding, request, &line)) {
 		note_read(fleet, holding, request);
 		remember_claimants(holding, &line);
 	} else {
@@ -336,7 +422,7 @@ static void listed(struct fleet *fleet, struct request *request)
 	if (holding->claims->turned)
 		behind = share_count_behind(&line);
 	holding->claims->turned = false;
-	free(line.claims);
+	claim_free_line(&line);
 	wake(fleet, holding, behind);
 }
 
@@ -359,20 +445,13 @@ void claim_look(struct fleet *fleet, struct holding *holding)
 
 void claim_withdraw(struct fleet *fleet, struct holding *holding)
 {
-	struct request *request;
 	char path[ZNODE_TEXT];
 
 	if (!holding->claims->own)
 		return;
-	request = request_new(REQUEST_TRANSACTION, NULL, NULL);
-	if (!request)
-		return;
 	znode_path_named(ZNODE_CLAIM, holding->id, holding->claims->own, path);
-	if (request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0))
-		request_send(fleet, request);
-	else
-		request_free(request);
-	forget_own(holding);
+	if (request_send_one(fleet, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, NULL))
+		forget_own(holding);
 }
 
 void claim_woken(struct fleet *fleet, const struct znode *znode)
@@ -392,16 +471,41 @@ void claim_woken(struct fleet *fleet, const struct znode *znode)
 	holdings_wake(fleet, holding);
 }
 
+static void print_claim(struct fleet *fleet, const struct holding *holding, uint32_t wanted,
+			char name[ZNODE_TEXT])
+{
+	struct part parts[PARTS_MAX];
+	uint32_t count = wants_of_claim(holding, wanted, parts);
+
+	znode_claim_print(session_hid(fleet), wanted, fleet->options->weight, parts, count, name);
+}
+
+/* Tells whether there is room for a claim with parts of so many bytes in place of the one now. */
+static bool has_room(const struct fleet *fleet, const struct holding *holding, uint32_t parts_bytes)
+{
+	const struct claims *claims = holding->claims;
+
+	if (!claims->counted)
+		return room_for_claim(fleet, holding, parts_bytes);
+	return parts_bytes <= claims->parts_bytes ||
+	       room_for_claim(fleet, holding, parts_bytes - claims->parts_bytes);
+}
+
 bool claim_add(struct fleet *fleet, struct request *request, struct holding *holding,
 	       uint32_t wanted)
 {
 	uint32_t operations = request->operation_count;
+	uint32_t bytes = holding->claims->parts_bytes, parts_bytes = 0;
 	char path[ZNODE_TEXT], name[ZNODE_TEXT];
 	bool added = true;
 
 	if (transaction_claim_count(fleet) == ITEMS_MAX || operations + 2 > OPERATIONS_MAX)
 		return false;
-	if (wanted && !holding->claims->counted && !room_for_claim(fleet, holding)) {
+	if (wanted) {
+		print_claim(fleet, holding, wanted, name);
+		parts_bytes = znode_claim_parts_bytes(name);
+	}
+	if (wanted && !has_room(fleet, holding, parts_bytes)) {
 		room_was_missing(fleet);
 		return false;
 	}
@@ -410,7 +514,6 @@ bool claim_add(struct fleet *fleet, struct request *request, struct holding *hol
 		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
 	}
 	if (wanted) {
-		znode_claim_print(session_hid(fleet), wanted, fleet->options->weight, name);
 		znode_path_named(ZNODE_CLAIM, holding->id, name, path);
 		added = added && request_add(request, OPERATION_CREATE, path, NULL, 0,
 					     NODE_EPHEMERAL | NODE_SEQUENTIAL);
@@ -420,7 +523,9 @@ bool claim_add(struct fleet *fleet, struct request *request, struct holding *hol
 		return false;
 	}
 	transaction_add_claim(fleet, request, holding, wanted);
-	keep(fleet, holding, true);
+	keep(fleet, holding, true, bytes > parts_bytes ? bytes : parts_bytes);
+	if (wanted && !holding->claims->since_ns)
+		holding->claims->since_ns = fleet->now_ns;
 	holding->claims->reclaims = false;
 	holding->claims->next_ns = fleet->now_ns + fleet->constants.renewal_ns;
 	return true;
@@ -434,6 +539,7 @@ static void note_made(struct fleet *fleet, struct holding *holding, uint32_t wan
 		holding->claims->own = strdup(strrchr(path, '/') + 1);
 	/* Without memory for its name it is found when the claims are listed next. */
 	holding->claims->unknown = !holding->claims->own;
+	keep_known(fleet, holding);
 	if (holding->claims->unknown)
 		return;
 	holding->claims->wanted = wanted;
@@ -453,7 +559,8 @@ static void answered(struct fleet *fleet, const struct request *request,
 	/* Where access is denied, or another claim was refused, it is as it was. */
 	if (done || (refused && request->answer != ANSWER_DENIED))
 		forget_own(holding);
-	keep(fleet, holding, done ? claimed->wanted : claim_may_be(holding));
+	if (!done || !claimed->wanted)
+		keep_known(fleet, holding);
 	if (!done) {
 		/* The folder is gone: the next search makes it again. */
 		if (refused && !had_claim) {
@@ -467,8 +574,10 @@ static void answered(struct fleet *fleet, const struct request *request,
 		holding->claims->turned = true;
 		claim_look(fleet, holding);
 	}
-	if (!claimed->wanted)
+	if (!claimed->wanted) {
+		holding->claims->since_ns = 0;
 		return;
+	}
 	note_made(fleet, holding, claimed->wanted, request->operations[claimed->end - 1].made);
 }
 
@@ -485,28 +594,30 @@ void claim_answered(struct fleet *fleet, const struct request *request)
 
 void claim_resolved(struct fleet *fleet, struct holding *holding, const struct request *request)
 {
+	struct part parts[PARTS_MAX + 1];
 	struct claim claim;
 
 	forget_own(holding);
 	holding->claims->unknown = false;
 	for (uint32_t i = 0; i < request->name_count; i++) {
-		if (znode_claim_parse(request->names[i], &claim) &&
+		if (znode_claim_parse(request->names[i], &claim, parts) &&
 		    znode_claim_is_of(claim.name, session_hid(fleet)))
 			adopt_claim(fleet, holding, &claim);
 	}
-	keep(fleet, holding, claim_may_be(holding));
+	keep_known(fleet, holding);
 }
 
 void claim_forget(struct fleet *fleet, struct holding *holding)
 {
 	forget_own(holding);
+	holding->claims->since_ns = 0;
 	holding->claims->changed = false;
 	holding->claims->list_ns = 0;
 	holding->claims->given_up = 0;
 	holding->claims->looking = false;
 	holding->claims->turned = false;
 	holding->claims->unknown = false;
-	count_claim(fleet, holding, false);
+	count_claim(fleet, holding, false, 0);
 	holding->claims->place = 0;
 }
 

@@ -20,6 +20,13 @@ void claim_detach(struct holding *holding);
 void claim_watch(struct fleet *fleet, struct holding *holding, struct request *request);
 void claim_note_unread(struct fleet *fleet, struct holding *holding);
 
+/* Fills in again the places of the children that @line of @holding names; frees its memory. */
+void claim_settle(struct fleet *fleet, const struct holding *holding, struct claim_line *line);
+void claim_free_line(struct claim_line *line);
+
+/* Tells whether the children's wants differ from this host's claim so that it matters. */
+bool claim_parts_differ(struct fleet *fleet, const struct holding *holding);
+
 /* The folder of claims @znode changed, which was watched. */
 void claim_changed(struct fleet *fleet, const struct znode *znode);
 
@@ -39,8 +46,15 @@ void claim_anew(struct holding *holding);
 const char *claim_name(const struct holding *holding);
 bool claim_may_be(const struct holding *holding);
 
-/* A predecessor may have left one, which has place @place, less 1, in struct handover_memory. */
-void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t place);
+/* Returns since when this host has a claim, by the engine's clock; 0: it has none. */
+uint64_t claim_since_ns(const struct holding *holding);
+
+/*
+ * A predecessor may have left one, with parts of so many bytes, which has place @place, less 1, in
+ * struct handover_memory.
+ */
+void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t place,
+		  uint32_t parts_bytes);
 
 /* Asks who waits for partitions of @holding, and then wakes them; wakes those that are known. */
 void claim_look(struct fleet *fleet, struct holding *holding);

@@ -26,8 +26,11 @@ struct survey;
 
 enum {
 	OPERATIONS_MAX = 100, /* of one transaction */
-	NODE_DATA_MAX =
-		65536, /* bytes of a node that are read; more is ANSWER_REFUSED, without data */
+	/*
+	 * Bytes of a node that are read; more is ANSWER_REFUSED, without data. ZooKeeper's bound
+	 * for a request or an answer is jute.maxbuffer, 1048575 bytes by default.
+	 */
+	NODE_DATA_MAX = 786432,
 	NODE_PATH_MAX = 512, /* bytes of a path, with the zero at its end */
 	NODE_VERSION_ANY = -1,
 };

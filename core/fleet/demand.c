@@ -8,6 +8,7 @@
 #include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
+#include "core/limiter/saving.h"
 #include "core/limiter/slots.h"
 
 #include <math.h>
@@ -162,6 +163,14 @@ static const struct demand_period *past(const struct holding *holding, unsigned 
 	return &demand->periods[(demand->period + DEMAND_PERIODS - periods) % DEMAND_PERIODS];
 }
 
+/* Returns the tokens granted since the end of @then: another rate of a unit may say fewer. */
+static uint64_t granted_since(const struct holding *holding, const struct demand_period *then)
+{
+	uint64_t granted = holding_granted(holding);
+
+	return granted > then->granted ? granted - then->granted : 0;
+}
+
 static uint64_t bounded(uint64_t tokens)
 {
 	return tokens < TOKENS_MAX ? tokens : TOKENS_MAX;
@@ -185,8 +194,7 @@ static bool is_short(const struct holding *holding)
 static bool is_saturated(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
-	uint64_t granted = limiter->counters[COUNTER_GRANTED] -
-			   past(holding, FULL_USE_PERIODS)->granted;
+	uint64_t granted = granted_since(holding, past(holding, FULL_USE_PERIODS));
 	uint64_t used;
 
 	/* More was of no use a moment ago. */
@@ -208,7 +216,11 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 /* Tells whether readers use keys that have a rate each. */
 static bool has_limited_keys(const struct holding *holding)
 {
-	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate);
+	const struct settings *settings = holding->settings;
+
+	return keys_count(holding->limiter) &&
+	       (!rate_is_unlimited(&settings->key_rate) || settings->key_unit_count ||
+		overrides_limit(settings->overrides));
 }
 
 /*
@@ -232,16 +244,15 @@ static bool is_held_up_below(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	return holding->demand->contested && turns_demand(&limiter->turns) &&
-	       !limiter->turns.current && !holding->asked && !partition_waiting(limiter) &&
-	       !has_limited_keys(holding);
+	return holding->demand->contested && holding_waiting(holding) && !limiter->turns.current &&
+	       !holding->asked && !partition_waiting(limiter) && !has_limited_keys(holding);
 }
 
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 	const struct demand_period *then = past(holding, DEMAND_PERIODS - 1);
-	uint64_t tokens = bounded(limiter->counters[COUNTER_GRANTED] - then->granted) +
+	uint64_t tokens = bounded(granted_since(holding, then)) +
 			  bounded(limiter->counters[COUNTER_REFUSED] - then->refused);
 	uint32_t wanted, kept = leases_kept(holding);
 
@@ -250,10 +261,10 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 	if (!tokens && is_held_up_below(holding))
 		return 0;
 	if (!holding->usable)
-		tokens += bounded(turns_demand(&limiter->turns)) * FIRST_PER_S;
+		tokens += bounded(holding_waiting(holding)) * FIRST_PER_S;
 	else if (has_waited(fleet, limiter))
-		tokens += bounded(turns_demand(&limiter->turns)) * WAITING_PER_S;
-	if (!tokens && (turns_demand(&limiter->turns) || holding->asked))
+		tokens += bounded(holding_waiting(holding)) * WAITING_PER_S;
+	if (!tokens && (holding_waiting(holding) || holding->asked))
 		tokens = 1;
 	if (!tokens)
 		return 0;
@@ -261,10 +272,8 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* A reader of one token needs no more than one partition, however slow. */
-	if (!holding->usable && wanted > bounded(turns_demand(&limiter->turns)))
-		wanted = turns_demand(&limiter->turns)
-				 ? (uint32_t)bounded(turns_demand(&limiter->turns))
-				 : 1;
+	if (!holding->usable && wanted > bounded(holding_waiting(holding)))
+		wanted = holding_waiting(holding) ? (uint32_t)bounded(holding_waiting(holding)) : 1;
 	/* All hosts want back at once what a session lost: that takes time enough. */
 	if (!holding->usable && wanted < holding->demand->had)
 		wanted = holding->demand->had;
@@ -332,7 +341,7 @@ static void note_period(struct holding *holding, uint64_t number)
 {
 	const uint64_t *counters = holding->limiter->counters;
 	struct demand_period now = {
-		.granted = counters[COUNTER_GRANTED],
+		.granted = holding_granted(holding),
 		.refused = counters[COUNTER_REFUSED],
 		.delayed_ns = holding->delayed_ns,
 	};
@@ -371,7 +380,7 @@ void demand_update(struct fleet *fleet, struct holding *holding)
 /* The appetite of readers, where partitions have no numbers */
 
 /* Returns the tokens that a leaf brings in a period, of the limit that needs most leaves. */
-static double leaf_worth(const struct holding *holding)
+double demand_leaf(const struct holding *holding)
 {
 	const struct learning *learning = holding->limiter->learning;
 	uint32_t leaves = holding_leaves(holding->settings);
@@ -394,22 +403,26 @@ static double leaf_worth(const struct holding *holding)
  * Tells whether it is this limiter that readers wait for, which may be below it: its bucket lacks
  * what the reader whose turn it is has asked for.
  */
-static bool lacks_tokens(const struct fleet *fleet, const struct limiter *limiter)
+static bool lacks_tokens(const struct fleet *fleet, struct limiter *limiter)
 {
+	uint64_t needed;
 	bool lacks = false;
 
-	for (uint32_t i = 0; limiter->turns.current && i < limiter->bucket_count; i++) {
-		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
-		lacks |= !bucket_has(&limiter->buckets[i], limiter->turns.current->tokens);
-	}
-	return lacks || (limiter->turns.current && limiter->learning);
+	if (!limiter->turns.current)
+		return false;
+	needed = saving_needed(limiter, limiter->turns.current->tokens);
+	limiter_refill(&fleet->engine->schedule, limiter);
+	for (uint32_t i = 0; i < limiter->plain_count; i++)
+		lacks |= !bucket_has(&limiter->buckets[i], needed);
+	if (limiter->turns.current->amounts)
+		lacks |= !units_have(limiter, limiter->turns.current->amounts,
+				     saving_holds(limiter));
+	return lacks || limiter->learning;
 }
 
 static uint64_t tokens_counted(const struct holding *holding)
 {
-	const uint64_t *counters = holding->limiter->counters;
-
-	return counters[COUNTER_GRANTED] + counters[COUNTER_REFUSED];
+	return holding_granted(holding) + holding->limiter->counters[COUNTER_REFUSED];
 }
 
 /* Returns how long readers have waited, also the one whose turn it is. */
@@ -431,25 +444,26 @@ static double part_of(uint64_t to_ns, uint64_t from_ns, uint64_t all_ns)
 /* Notes what was asked for in the last @periods. */
 static void note_appetite(const struct fleet *fleet, struct holding *holding, uint64_t periods)
 {
-	const struct limiter *limiter = holding->limiter;
+	struct limiter *limiter = holding->limiter;
 	const struct waiter *current = limiter->turns.current;
 	struct demand *demand = holding->demand;
 	uint64_t tokens = tokens_counted(holding), waited_ns = waited_so_far_ns(fleet, holding);
 	bool counts = !limiter->first_child || current, lacks = lacks_tokens(fleet, limiter);
-	double waiting = counts ? (double)turns_demand(&limiter->turns) : 0;
+	double waiting = counts ? (double)holding_waiting(holding) : 0;
 	double more = counts && demand->counts_waiting ? waiting - demand->newest.waiting : 0;
 	uint64_t all_ns = periods * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT;
 
 	if (!periods)
 		return;
 	demand->newest = (struct appetite_facts){
-		.asked = fmax(((double)(tokens - demand->tokens) + more) / (double)periods, 0),
+		.asked = fmax(((double)(int64_t)(tokens - demand->tokens) + more) / (double)periods,
+			      0),
 		.waiting = waiting,
 		.long_waiting = lacks && fleet->now_ns - current->asked_ns >= NSEC_PER_SEC,
 		.waited = lacks && waited_ns >= demand->waited_ns + all_ns,
 		.waited_part = part_of(waited_ns, demand->waited_ns, all_ns),
 		.held = holding->usable,
-		.leaf = leaf_worth(holding),
+		.leaf = demand_leaf(holding),
 		.contended = demand->contested,
 	};
 	demand->tokens = tokens;
@@ -465,7 +479,7 @@ static void begin_appetite(const struct fleet *fleet, struct holding *holding)
 
 	demand->has_appetite = true;
 	demand->appetite = (struct appetite){0};
-	demand->newest = (struct appetite_facts){.leaf = leaf_worth(holding)};
+	demand->newest = (struct appetite_facts){.leaf = demand_leaf(holding)};
 	demand->tokens = tokens_counted(holding);
 	demand->waited_ns = waited_so_far_ns(fleet, holding);
 	demand->counts_waiting = !holding->limiter->first_child;
@@ -481,7 +495,7 @@ static bool has_asked(const struct fleet *fleet, const struct demand *demand)
 static uint32_t first_leaves(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct demand *demand = holding->demand;
-	double waiting = (double)bounded(turns_demand(&holding->limiter->turns)), first;
+	double waiting = (double)bounded(holding_waiting(holding)), first;
 	double leaf = demand->newest.leaf * (double)(NSEC_PER_SEC / DEMAND_PERIOD_NS);
 	uint32_t leaves = holding_leaves(holding->settings);
 
@@ -523,9 +537,9 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 {
 	const struct demand *demand = holding->demand;
 	const struct demand_period *then = past(holding, DEMAND_PERIODS - 1);
-	uint64_t granted = holding->limiter->counters[COUNTER_GRANTED] - then->granted;
+	uint64_t granted = granted_since(holding, then);
 	bool limits = settings_limit(holding->settings);
-	uint64_t waiting = turns_demand(&holding->limiter->turns);
+	uint64_t waiting = holding_waiting(holding);
 
 	if (holding->limiter->removed || session_is_leaving(fleet) ||
 	    !holding_needs_leases(holding))

@@ -53,6 +53,9 @@ void demand_forget_wanted(struct holding *holding);
 bool demand_misses(const struct holding *holding, uint32_t index);
 bool demand_misses_any(const struct holding *holding);
 
+/* Returns the tokens that a leaf of @holding brings in a period, of the limit that needs most. */
+double demand_leaf(const struct holding *holding);
+
 /* Tells whether one of the reserve is wanted and not leased. */
 bool demand_wants_reserve(const struct holding *holding);
 

@@ -14,6 +14,7 @@
 #include "core/fleet/apportion.h"
 #include "core/fleet/barrier.h"
 #include "core/fleet/baseline.h"
+#include "core/fleet/caps.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/demand.h"
 #include "core/fleet/former_names.h"
@@ -40,7 +41,10 @@
 #include "core/fleet/session.h"
 #include "core/fleet/survey.h"
 #include "core/fleet/term.h"
+#include "core/fleet/told.h"
 #include "core/fleet/transaction.h"
+#include "core/fleet/uses.h"
+#include "core/fleet/wants.h"
 #include "core/fleet/znode.h"
 
 #include <errno.h>
@@ -60,10 +64,13 @@ static const struct {
 	{room_new, room_free},
 	{handover_new, handover_free},
 	{membership_new, membership_free},
+	{uses_new, uses_free},
+	{caps_new, caps_free},
 	{transaction_new, transaction_free},
 	{surveys_new, surveys_free},
 	{key_leases_new, key_leases_free},
 	{key_strays_new, key_strays_free},
+	{told_new, told_free},
 	{garbage_new, garbage_free},
 	{neighbour_new, neighbour_free},
 	{recut_new, recut_free},
@@ -78,7 +85,8 @@ static const struct {
 	bool (*attach)(struct holding *holding);
 	void (*detach)(struct holding *holding);
 } HOLDING_PARTS[] = {
-	{survey_attach, survey_detach},	      {demand_attach, demand_detach},
+	{told_attach, told_detach},	      {survey_attach, survey_detach},
+	{demand_attach, demand_detach},	      {wants_attach, wants_detach},
 	{claim_attach, claim_detach},	      {round_attach, round_detach},
 	{apportion_attach, apportion_detach}, {rebalance_attach, rebalance_detach},
 };
@@ -102,6 +110,7 @@ static void drop_session(struct fleet *fleet)
 	leases_empty(fleet);
 	for (struct holding *h = holdings_first(fleet), *next; h; h = next) {
 		holdings_keep(h);
+		told_forget(fleet, h);
 		leases_forget(fleet, h);
 		rebalance_forget(h);
 		agreed_rate_forget(h);
@@ -111,6 +120,9 @@ static void drop_session(struct fleet *fleet)
 		next = h->next;
 		holdings_let_go(h);
 	}
+	/* Nothing is usable: no reader is granted what a cap held back. */
+	caps_forget(fleet);
+	told_forget_folder(fleet);
 	room_forget(fleet);
 	replicate_forget(fleet);
 	garbage_forget(fleet);
@@ -228,7 +240,8 @@ static void step_send(struct fleet *fleet)
 	 * Many searches must not keep a right from being renewed in time. After trouble only an
 	 * acknowledged write shows that there is a quorum again.
 	 */
-	if (is_renewal_wanted(fleet) && fleet->now_ns >= term_renewal_ns(fleet)) {
+	if ((is_renewal_wanted(fleet) && fleet->now_ns >= term_renewal_ns(fleet)) ||
+	    caps_are_due(fleet)) {
 		renew(fleet);
 		return;
 	}
@@ -361,6 +374,11 @@ static void rouse(struct source *source, struct limiter *limiter)
 	holdings_rouse((struct fleet *)source, limiter->holding, true);
 }
 
+static void told(struct source *source, struct limiter *limiter)
+{
+	holdings_rouse((struct fleet *)source, limiter->holding, false);
+}
+
 static void miss(struct source *source, struct limiter *limiter)
 {
 	key_leases_miss((struct fleet *)source, limiter);
@@ -368,7 +386,7 @@ static void miss(struct source *source, struct limiter *limiter)
 
 static bool may_come(struct source *source, const struct limiter *limiter)
 {
-	return (limiter->is_key && key_leases_may_come(limiter)) ||
+	return (limiter->is_key && key_leases_may_come(limiter)) || caps_may_come(limiter) ||
 	       rebalance_may_come((const struct fleet *)source, limiter);
 }
 
@@ -387,6 +405,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 		.next_ns = next_ns,
 		.adopt = adopt,
 		.rouse = rouse,
+		.told = told,
 		.miss = miss,
 		.may_come = may_come,
 	};
@@ -517,9 +536,12 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		replicate_begin(fleet);
 	else if (znode.kind == ZNODE_CLAIM && ready)
 		claim_woken(fleet, &znode);
-	else if (znode.kind == ZNODE_CLAIMS)
+	else if (znode.kind == ZNODE_CLAIMS_OF)
+		told_folder_changed(fleet);
+	else if (znode.kind == ZNODE_CLAIMS) {
 		claim_changed(fleet, &znode);
-	else if (znode.kind == ZNODE_AGREED_RATE)
+		told_changed(fleet, znode.id);
+	} else if (znode.kind == ZNODE_AGREED_RATE)
 		agreed_rate_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);

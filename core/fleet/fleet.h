@@ -13,13 +13,19 @@
  *	/c/LID			a limiter: name, parent, generation, settings, and `cut`, the
  *				generation since which its leaves are numbered as they are; or, for
  *				Q at least, a name that limiter `removed` had
- *	/h/HID			ephemeral, one a session; its version counts transactions
- *	/d/HID+E		the right of that host is over: since epoch E at the latest
+ *	/h/HID			ephemeral, one a session; its version counts transactions.
+ *				Nothing rests on what it says of the use of limiters: uses.h;
+ *				on its caps does what others take after its end: caps.h
+ *	/d/HID+E		the right of that host is over: since epoch E at the latest. Its
+ *				data: the last caps of the host (20)
  *	/t/LID-CUT/A-B+E+S:L	leaves A to B are free and clean: tile.h
  *	/t/LID-CUT/A-B.HID	they are leased by that host
  *	/r/LID-CUT/...		the same of the reserve: a leaf is the part of one host
  *	/a/LID			its data: the agreed rate (agreed_rate.h)
- *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N leaves
+ *	/w			its data: of which limiters services told quotas (told.h)
+ *	/w/LID			its data: those that hold (21)
+ *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N leaves; before SEQ follows
+ *				what children of the limiter want of them, if any do: znode.h
  *
  * RULES
  *
@@ -74,7 +80,7 @@
  *     T is above Q + 3 R: a session that ends sooner costs another Q, since only then it is known
  *     that X is gone. Claims of a host that is gone do not count. In a new epoch hosts list /h and
  *     /d anew: an election brings hosts back, and takes ends back, without a word of it. /d/X is
- *     deleted an hour later: a missing one costs waits only.
+ *     deleted 25 hours later: a missing one costs waits, and what X had left of windows.
  *     Reason: D after X sent its last acknowledged transaction the right of X was over, and that
  *     was before the read that showed that version; D by X's clock is less than Q by this host's.
  *     So it is over for all that X holds, whatever that is. The version in the transaction says
@@ -119,7 +125,8 @@
  * 15. Leaving: use stops, the host's claims are deleted, everything usable of which no slot is open
  *     is given back, the session is closed. Tiles that a transaction under way takes are given back
  *     next. Of a tile with open slots programs go on with their work: the next host takes it from a
- *     host that is gone, and waits for Q.
+ *     host that is gone, and waits for Q. A limiter that is closed is left likewise, but leaves
+ *     whose slots are open stay until they are not.
  * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
  *     with tiles of epoch 0; a limiter that is there is not renamed to such a path, nor back to its
  *     own with limiters in it, whose paths others may have had. The record of a limiter that is
@@ -131,7 +138,8 @@
  *     right ends. It has a right only from before, so Q from hearing of it is enough, and a take of
  *     epoch 0 waits as long (7). A path that no limiter had does not wait.
  * 17. Leaves. A limiter has as many as `partitions.count`, and leased tiles are then single leaves;
- *     with `auto` as many as slots if there are fewer than 4,096, else 4,096, whatever its rate. A
+ *     with `auto` as many as slots, or as tokens in a strict window, if there are fewer than 4,096,
+ *     else 4,096, whatever its rate. A
  *     change of their number, or of the reserve, sets `cut` to its generation, and makes /t/LID-CUT
  *     with one clean tile of epoch 0 for all leaves. Hosts that hear of it drop what they hold of
  *     the limiter; nothing of the new folder is usable before Q after the acknowledgement of a take
@@ -141,6 +149,7 @@
  *     tile has their oldest epoch and what was left in all. The folder before is swept Q later.
  *     So hosts under different settings share the leaves of one cut, each of which one host uses,
  *     and together use no more than the largest of these rates and bursts.
+ *     With windows of the calendar of fewer than 256 tokens each token is a leaf.
  * 18. Tokens go with a tile that is given back, and come with one that is usable at once. Its part
  *     is at most its share of the burst. After any other take and after a lapse the bucket is
  *     empty, and where nothing is held it has no room, since all of the burst may be with others. L
@@ -149,7 +158,63 @@
  *     repeats it.
  *     Reason: all rests of one such time and the buckets together hold at most the burst. A rest of
  *     another time was not emptied when the burst was spent. A rate alone changes no burst, and
- *     where nothing was limited nothing was spent: neither begins a new time.
+ *     where nothing was limited nothing was spent: neither begins a new time. Where a limiter is
+ *     closed a bucket stays that of the leaves until they are given back, so that L is right.
+ *     Of a strict window L is what is free in it. The host that takes the tile counts all the rest
+ *     of its share as taken then. Another window, with the same number, begins a new time.
+ *     Reason: each token that was granted by the tile's holder before is older than the take, so no
+ *     window that it is in ends after one in which the taken share counts.
+ * 19. Windows of the calendar. A leaf is worth an equal part of a window's tokens. A host is in a
+ *     window by its own wall clock, and a window is known by its beginning. L is what was used of
+ *     the last window of which leaves were used, and when that began. To a host that takes them
+ *     with their rest they are worth, in that window, the rest of it; in a later one all; and in an
+ *     earlier one, since the host before had a clock that was ahead, nothing. That host then goes
+ *     by L in the next window, if L is of it. Of tiles that are merged the later window counts. A
+ *     host that knows of a use of the next window gives back that, and one that lost count all.
+ *     After any other take leaves are worth nothing in the window that the host is in, and all from
+ *     the next on; so they are where L is of no window that a clock can know yet, and under another
+ *     `saved`. A lapse of the right keeps what is left. Another number of tokens begins no new
+ *     time, and changes what is left by the difference, but for leaves that are worth nothing in
+ *     the window: they stay so, go back last, and then with a use that is not known. A host that
+ *     has such leaves tells no cap of the limit. Other windows begin a new time.
+ *     Reason: for a leaf each window that any host has used it in is the one in L, or one before
+ *     it. So all leaves together grant no more than the number in a window, whatever the clocks of
+ *     hosts show, where rests are passed on. After any other take that holds where clocks differ by
+ *     less than Q - D: the last use was so long before, and was of no window that has not begun by
+ *     the clock of the host that takes. With clocks further apart, or put back by more, leaves of
+ *     a dead host may be used twice in one window that begins meanwhile; never all of them.
+ * 20. Caps. A transaction of a host says how much the host uses at most of a window of the calendar
+ *     by all leaves of a limiter that it has, where all of them are usable: the cap. From the
+ *     sending on it uses no more than that, and no more than it told before; when the transaction
+ *     is acknowledged it may use as much as that said, and where that said nothing, anything. Of
+ *     the next window it uses nothing before it told a cap of that. The use that goes with leaves
+ *     which are given back (19) is taken off the cap; where leaves were taken or given back since
+ *     the sending it uses nothing until it told another. A successor, which does not know the caps,
+ *     uses nothing before its first acknowledgement. The host that ends X (10) writes into /d/X+E
+ *     the caps of the version of /h/X that it deletes. To a host that takes leaves of X by that,
+ *     all in epoch E, in which X told the cap, too, they are worth what is left above their part of
+ *     the cap; in other epochs, and without a cap, nothing in this window (19).
+ *     Reason: X was acknowledged nothing after the version that was deleted, or an election lies
+ *     between. If that version was not acknowledged to X, X used no more than it says, either. And
+ *     whatever X used of its leaves together: the parts of the cap that go with them add up to no
+ *     less. Charges count when they are told: one that came after the last cap is lost with X.
+ *
+ * 21. Quotas that a service tells. A host that hears how much is left keeps to its part of that
+ *     report at once, and tells it in /w/LID when the node has been the same for a second. Hosts
+ *     watch that node while they hold leaves, and read it as they begin to. So a report counts on
+ *     all hosts within a renewal and a second; where a host has no room for the watch, within 5
+ *     s. Where several hosts tell, each waits for its turn. A host's part of the tokens is that
+ *     of the leaves that it has when it hears the report, rounded down. A leaf takes its part
+ *     along: so a host gives back no more leaves than its tokens that are left come to, and
+ *     leaves that come with their rest bring their part. Leaves that come otherwise, or that were
+ *     lost, bring nothing of the reports that their host before may have known. A host that
+ *     leaves lets be what it may not give back. With another `cut` nothing is left of the
+ *     reports.
+ *     Reason: the grants of a host since it heard a report are no more than the part of leaves
+ *     that it has or has lost, and each leaf is one host's. So all hosts together grant no more
+ *     than was reported since each has heard it, whatever moves. Grants of others need not be
+ *     known. Less than a token of each host is lost by rounding; and until the reset all that
+ *     hosts had left that died. No report is ever raised: each bounds by itself.
  *
  * WHY IT IS SAFE
  *
@@ -180,8 +245,8 @@
  * that long where T is above Q.
  *
  * Nodes of other hosts are set only to wake them (their claims), a host that leaves deletes its own
- * claims, and folders that were deleted by hand are made again: those transactions have no head,
- * and nothing rests on them.
+ * claims, quotas are told, and folders that were deleted by hand are made again: those transactions
+ * have no head, and of leases nothing rests on them.
  *
  * CHOOSING
  *
@@ -191,20 +256,27 @@
  *
  * A host that lacks something lists the tiles and takes free ones. If there are not enough, it
  * makes a /w node, its claim. All who see the same claims compute the same shares, by max-min
- * fairness (share.h), and hosts above theirs give back. Each host that holds something watches
- * /w/LID, so it is told when another comes to want some; it looks up to DEMAND_PERIOD_NS later, and
- * nothing is listed where claims stay as they are. Without room for the watch it looks every third
- * of `lease`. A host that gives back what others claim sets the data of claims, which wakes their
- * hosts. Another N in a claim costs its place in the line, so a claim is left as it is where that
- * would change no share. Where there are more hosts than pieces worth having, a host goes to the
- * end of the line when its turn of a `lease` is over. The turn is an eighth of `lease` longer while
- * a reader saves up for a take.
+ * fairness (share.h), and hosts above theirs give back. Where a limiter has children its claims
+ * say what each of them wants, and shares follow the order among them over all hosts (division.h):
+ * so a host gives way at once to a child of a higher class on another one, and what each child has
+ * on a host is its part of that (wants.h). This is exact for tokens of the children of a limiter
+ * that hosts share, to within a leaf, or a piece worth having; where more than PARTS_OF_CHILDREN
+ * children want some on a host, the others count by class; keys and partitions count as the own
+ * queue. The parts of a child go to its own children on each host by itself where the child has no
+ * leaves of its own. Slots are divided among hosts alone. Each host that holds something watches
+ * /w/LID, so it is told when another comes to want some; it looks up to DEMAND_PERIOD_NS later,
+ * and nothing is listed where claims stay as they are. Without room for the watch it looks every
+ * third of `lease`. A host that gives back what others claim sets the data of claims, which wakes
+ * their hosts. Another N in a claim costs its place in the line, so a claim is left as it is where
+ * that would change no share. Where there are more hosts than pieces worth having, a host goes to
+ * the end of the line when its turn of a `lease` is over. The turn is an eighth of `lease` longer
+ * while a reader saves up for a take.
  *
  * While a transaction is under way more limiters come to have something to give back, to take or
- * to claim. The next one has all of that of one kind that fits, so a host with many limiters is not
- * late where answers take long. Takes begin with one limiter, and each success doubles them. A take
- * that other hosts were first at is sent again without the limiter that it was refused for; each
- * refusal halves the limiters of the next one.
+ * to claim. The next one has all of that of one kind that fits, so a host with many limiters is
+ * not late where answers take long. Takes begin with one limiter, and each success doubles them. A
+ * take that other hosts were first at is sent again without the limiter that it was refused for;
+ * each refusal halves the limiters of the next one.
  *
  * A wait for Q goes on though its leaves are not wanted any more: the next host would begin it
  * anew. A reader needs tokens of its limiter and of all that this one is in. A host looks for all
@@ -305,6 +377,12 @@ enum fleet_applied {
 	FLEET_SET,   /* a setting */
 };
 
+/* A slot that is open on this host; @slot.held_s is worked out when it is told. */
+struct held_slot {
+	struct host_slot slot;
+	uint64_t opened_ns; /* by the engine's clock */
+};
+
 /* Hears what happens; with each event a line of words for its reader. Must not call back. */
 struct fleet_listener {
 	void (*event)(struct fleet_listener *listener, enum fleet_event event, const char *text);
@@ -321,6 +399,11 @@ struct fleet_listener {
 	 */
 	void (*reshared)(struct fleet_listener *listener, struct limiter *limiter);
 	void (*changed)(struct fleet_listener *listener, struct limiter *limiter, bool removed);
+	/*
+	 * Lists the open slots that other hosts are to know of, those that were opened first, and
+	 * of no limiter more than HOST_SLOTS_OF_LIMITER_MAX. Returns how many. May be NULL.
+	 */
+	uint32_t (*slots)(struct fleet_listener *listener, struct held_slot list[HOST_SLOTS_MAX]);
 };
 
 /*
@@ -400,6 +483,10 @@ uint32_t fleet_own_bytes(const struct fleet *fleet);
 uint64_t fleet_right_ns(const struct fleet *fleet);
 /* Whether settings are as all hosts have them, as far as it was told. */
 bool fleet_is_up_to_date(const struct fleet *fleet);
+/* Returns how many hosts there are, as far as it is known: at least 1. */
+uint32_t fleet_host_count(const struct fleet *fleet);
+/* Returns for how many ns this host has claimed leaves of @holding; NEVER_NS: it does not. */
+uint64_t fleet_claimed_ns(const struct fleet *fleet, const struct holding *holding);
 /* Whether it is known if there are other hosts: the first look has been. */
 bool fleet_knows_hosts(const struct fleet *fleet);
 bool fleet_is_connected(const struct fleet *fleet);

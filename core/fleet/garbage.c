@@ -13,7 +13,8 @@
 enum { DELETES_MAX = 90, TRIES_MAX = 5, FOLDERS_MAX = 2, KEYS_MAX = 256 };
 
 /* Ends of hosts are of use for so long, unless their tiles are taken by then. */
-#define ENDS_KEPT_NS (3600 * NSEC_PER_SEC)
+#define ENDS_SPREAD_NS (900 * NSEC_PER_SEC)
+#define ENDS_KEPT_NS   (25 * 3600 * NSEC_PER_SEC)
 
 /* The leaves of a limiter as they were numbered, and what else there is of one that is gone. */
 struct swept {
@@ -115,7 +116,7 @@ void garbage_add_end(struct fleet *fleet, const char *hid, uint32_t epoch)
 	struct swept swept = {.epoch = epoch};
 
 	memcpy(swept.hid, hid, HID_TEXT);
-	add(fleet, &swept, fleet_jitter(fleet, ENDS_KEPT_NS));
+	add(fleet, &swept, ENDS_KEPT_NS + fleet_jitter(fleet, ENDS_SPREAD_NS));
 }
 
 /* Prints the path of the end that @swept is. */
@@ -367,6 +368,7 @@ static void looked_up(struct fleet *fleet, struct request *request)
 	struct swept *swept = fleet->garbage->current;
 	char error[ERROR_TEXT];
 	struct record record = {0};
+	bool understood;
 
 	if (!swept)
 		return;
@@ -375,8 +377,9 @@ static void looked_up(struct fleet *fleet, struct request *request)
 		return;
 	}
 	swept->named = request->answer == ANSWER_OK;
-	if (swept->named && (record_parse(request->data, &record, error) ||
-			     (!record.removed && record.cut == swept->cut))) {
+	understood = swept->named && !record_parse(request->data, &record, error);
+	record_drop(&record);
+	if (swept->named && (!understood || (!record.removed && record.cut == swept->cut))) {
 		forget(fleet, swept);
 		return;
 	}

@@ -3,8 +3,9 @@
  * numbers now. They go no earlier than Q after that: until then a host that has not heard of it may
  * hold leases of them, and use the name. Folders of leased keys go first (K6 of keys.md).
  *
- * The end of a host goes after an hour. A tile of that host that is left makes its next taker wait,
- * but no host has wanted it for that long.
+ * The end of a host goes after 25 hours, which is longer than a day of the calendar. A tile of that
+ * host that is left makes its next taker wait, and the rest of windows is lost, but no host has
+ * wanted it for that long.
  */
 #ifndef RATEFS_CORE_GARBAGE_H
 #define RATEFS_CORE_GARBAGE_H

@@ -139,17 +139,20 @@ void handover_drop_lease(struct fleet *fleet, struct lease *lease)
 	lease->place = 0;
 }
 
-void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim)
+void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim,
+			 uint32_t parts_bytes)
 {
 	struct handover_memory *memory = memory_of(fleet);
 
-	if (!memory || claim == (*at != 0))
+	if (!memory || (!claim && !*at))
 		return;
-	if (claim)
+	if (!*at)
 		*at = take_place(fleet, id, HANDOVER_CLAIM);
 	/* Without a place it stays until the session ends. */
-	if (*at)
+	if (*at) {
+		memory->places[*at - 1].parts_bytes = (uint16_t)parts_bytes;
 		set_state(&memory->places[*at - 1], claim ? LEASE_HELD : LEASE_NONE);
+	}
 	if (!claim)
 		*at = 0;
 }

@@ -42,8 +42,9 @@ struct handover_place {
 	uint64_t usable_ns;   /* as in struct lease, like the rest */
 	uint16_t first, last; /* below PARTITIONS_MAX */
 	uint16_t tile_first, tile_last;
-	uint8_t kind;  /* enum handover_kind */
-	uint8_t state; /* NONE: the place is free */
+	uint16_t parts_bytes; /* of a claim: of its name, below ZNODE_TEXT */
+	uint8_t kind;	      /* enum handover_kind */
+	uint8_t state;	      /* NONE: the place is free */
 	bool sent;
 };
 
@@ -89,8 +90,12 @@ void handover_keep(struct fleet *fleet);
 void handover_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease);
 void handover_drop_lease(struct fleet *fleet, struct lease *lease);
 
-/* Writes whether there may be a claim of limiter @id; *@at: its place, and 1, or 0. */
-void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim);
+/*
+ * Writes whether there may be a claim of limiter @id, with parts of so many bytes; *@at: its place,
+ * and 1, or 0.
+ */
+void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim,
+			 uint32_t parts_bytes);
 
 /*
  * Writes @key; *@at: its place, and 1, or 0: it gets one. Frees its place. Writes the key of the

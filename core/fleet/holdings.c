@@ -8,7 +8,7 @@ enum { CHAINS = 4096 }; /* of holdings by id */
 
 struct holdings {
 	struct holding *first; /* of all */
-	bool alone;	       /* no other host is there */
+	bool alone;	       /* no other host was seen yet */
 	struct holding *by_id[CHAINS];
 	struct holding *active; /* those in use */
 	uint64_t look_ns;	/* when they are looked at; NEVER_NS */

@@ -106,7 +106,7 @@ static bool add_claim(const struct fleet *fleet, struct key_lease *lease, struct
 	if (lease->folder.claimed &&
 	    !add_node(lease, request, OPERATION_DELETE, lease->folder.claim, 0))
 		return false;
-	znode_claim_print(session_hid(fleet), claim, 1, name);
+	znode_claim_print(session_hid(fleet), claim, 1, NULL, 0, name);
 	return !claim ||
 	       add_node(lease, request, OPERATION_CREATE, name, NODE_EPHEMERAL | NODE_SEQUENTIAL);
 }
@@ -252,30 +252,34 @@ bool key_change_send(struct fleet *fleet, struct key_lease *lease)
 }
 
 /* Returns the tokens that flow into @leaves leaves of a key within @ns. */
-static uint64_t flow_of(const struct settings *settings, uint64_t ns)
+static uint64_t flow_of(const struct rate *rate, uint64_t ns)
 {
-	struct fraction flow = rate_fraction(&settings->key_rate);
+	struct fraction flow = rate_fraction(rate);
 	u128 tokens = (u128)flow.num * (ns / KEY_PARTS) * KEY_LEAVES;
 
 	tokens /= flow.den;
 	return tokens < TOKENS_MAX ? (uint64_t)tokens : TOKENS_MAX;
 }
 
-/* Rule K3: they bring what flowed in since they were usable. */
+/* Rule K3: they bring what flowed in since then. */
 static void made(struct fleet *fleet, struct key_lease *lease)
 {
-	const struct settings *settings = lease->holding->settings;
-	uint64_t now_ns = fleet->clocks.waiter_ns, tokens;
+	uint64_t now_ns = fleet->clocks.waiter_ns, tokens, burst;
 	uint64_t usable_ns = fleet->epochs.known_ns + fleet->constants.quarantine_ns;
-	uint64_t burst = (uint64_t)((u128)settings->key_burst * KEY_LEAVES / KEY_PARTS);
+	uint64_t cut_ns = lease->holding->cut_ns, since_ns = usable_ns;
+
+	if (cut_ns && cut_ns + fleet->constants.quarantine_ns > since_ns)
+		since_ns = cut_ns + fleet->constants.quarantine_ns;
 
 	for (int i = 0; i < KEY_LEAVES; i++)
 		lease->usable_ns[i] = usable_ns;
 	key_lease_note_gain(fleet, lease, usable_ns);
 	key_lease_use(fleet, lease);
-	if (usable_ns > now_ns || lease->used != KEY_LEAVES)
+	key_lease_find_limit(fleet, lease);
+	if (since_ns > now_ns || lease->used != KEY_LEAVES || rate_is_unlimited(&lease->rate))
 		return;
-	tokens = flow_of(settings, now_ns - usable_ns);
+	burst = (uint64_t)((u128)lease->burst * KEY_LEAVES / KEY_PARTS);
+	tokens = flow_of(&lease->rate, now_ns - since_ns);
 	keys_bring(&fleet->engine->schedule, lease->key, tokens < burst ? tokens : burst);
 }
 
@@ -301,17 +305,11 @@ static void changed(struct fleet *fleet, struct key_lease *lease)
 /* The folder of the limiter's keys may be missing: nothing rests on which host makes it. */
 static void make_folder(struct fleet *fleet, const struct key_lease *lease)
 {
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
 	char path[ZNODE_TEXT];
 
-	if (!request)
-		return;
 	znode_path_key(lease->holding->id, lease->cut, lease->hash, NULL, path);
 	*strrchr(path, '/') = '\0';
-	if (request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
-		request_send(fleet, request);
-	else
-		request_free(request);
+	(void)request_send_one(fleet, OPERATION_CREATE, path, NULL, 0, NULL);
 }
 
 bool key_change_answered(struct fleet *fleet, struct key_lease *lease,

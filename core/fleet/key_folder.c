@@ -36,7 +36,7 @@ static void note_claim(struct key_folder *folder, const char *name, const char *
 	char claimant[HID_TEXT];
 	struct claim claim;
 
-	if (!znode_claim_parse(name, &claim) || claim.wanted > KEY_LEAVES)
+	if (!znode_claim_parse(name, &claim, NULL) || claim.wanted > KEY_LEAVES)
 		return;
 	snprintf(claimant, sizeof(claimant), "%s", name);
 	if (!strcmp(claimant, hid)) {

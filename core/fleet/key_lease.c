@@ -1,5 +1,6 @@
 /* key_lease - a key that this host leases, see key_lease.h. */
 #include "core/fleet/key_lease.h"
+#include "core/base/siphash.h"
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/key_leases.h"
@@ -53,6 +54,48 @@ void key_lease_name(struct fleet *fleet, struct key_lease *lease, struct limiter
 	lease->used_ns = fleet->now_ns;
 	lease->missed = true;
 	lease->used = 0;
+}
+
+struct search {
+	const struct fleet *fleet;
+	const struct key_lease *lease;
+	struct override *override;
+	bool found;
+};
+
+/* Finds the key with the hash of the lease. */
+static bool compare_hash(void *argument, const char *name)
+{
+	struct search *search = argument;
+	const struct key_lease *lease = search->lease;
+	size_t length = strlen(name);
+
+	if (siphash(name, length, search->fleet->key_leases->seed) != lease->hash)
+		return true;
+	search->found = overrides_find(lease->holding->settings->overrides, name, length,
+				       search->override);
+	return false;
+}
+
+void key_lease_find_limit(const struct fleet *fleet, struct key_lease *lease)
+{
+	const struct settings *settings = lease->holding->settings;
+	const struct key_part whole = {1, 1};
+	struct override override;
+	struct search search = {fleet, lease, &override, false};
+
+	if (lease->limit_generation == lease->holding->generation)
+		return;
+	lease->limit_generation = lease->holding->generation;
+	lease->rate = settings->key_rate;
+	lease->burst = settings->key_burst;
+	if (lease->key && !lease->key->removed)
+		search.found = overrides_find(settings->overrides, keys_key(lease->key)->name,
+					      keys_key(lease->key)->name_bytes, &override);
+	else
+		overrides_compare(NULL, settings->overrides, compare_hash, &search);
+	if (search.found)
+		settings_override(&override, &whole, &lease->rate, &lease->burst);
 }
 
 void key_lease_wake(struct fleet *fleet, struct key_lease *lease, uint64_t at_ns)

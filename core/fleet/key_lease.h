@@ -33,6 +33,9 @@ struct key_lease {
 	uint64_t gained_ns;	     /* the leaves that were taken last may be used since then */
 	uint64_t looked_ns, granted; /* at the last look */
 	double asked;		     /* tokens a second */
+	uint64_t limit_generation;   /* of the limiter, as of which the limit is known; or 0 */
+	struct rate rate;	     /* of the key, on all hosts together */
+	uint64_t burst;
 	bool missed;
 };
 
@@ -77,6 +80,9 @@ struct key_lease *key_lease_find(const struct fleet *fleet, const struct holding
 
 /* Gives @lease, which has none, the open @key. Its bucket follows with key_lease_use(). */
 void key_lease_name(struct fleet *fleet, struct key_lease *lease, struct limiter *key);
+
+/* Finds out lease->rate and lease->burst: the limiter's, or what is overridden of the key. */
+void key_lease_find_limit(const struct fleet *fleet, struct key_lease *lease);
 
 /* Lets there be a look at @lease at @at_ns at the latest. */
 void key_lease_wake(struct fleet *fleet, struct key_lease *lease, uint64_t at_ns);

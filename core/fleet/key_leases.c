@@ -4,6 +4,7 @@
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/key_change.h"
+#include "core/fleet/key_demand.h"
 #include "core/fleet/key_lease.h"
 #include "core/fleet/membership.h"
 #include "core/fleet/request.h"
@@ -90,7 +91,9 @@ void key_leases_forget(struct fleet *fleet)
 bool key_leases_are_of(const struct fleet *fleet, const struct holding *holding)
 {
 	return holding && holding->settings->key_share == KEY_SHARE_LEASED && holding->usable &&
-	       !rate_is_unlimited(&holding->settings->key_rate) && *session_hid(fleet);
+	       (!rate_is_unlimited(&holding->settings->key_rate) ||
+		overrides_limit(holding->settings->overrides)) &&
+	       *session_hid(fleet);
 }
 
 /* Returns the hash of the name of @key. */
@@ -157,91 +160,6 @@ void key_leases_revive(struct fleet *fleet)
 		}
 		key_lease_note_gain(fleet, lease, usable_ns);
 		key_lease_use(fleet, lease);
-	}
-}
-
-/* The demand of this host. */
-
-/* How much of what was asked for in a second still counts in the next, with and without grants. */
-static const double KEEPS_BUSY = 0.75, KEEPS_IDLE = 0.25;
-
-static double tokens_a_second(const struct rate *rate)
-{
-	struct fraction flow = rate_fraction(rate);
-
-	return (double)flow.num * (double)NSEC_PER_SEC / (double)flow.den;
-}
-
-/* Measures what was asked for since the last look. */
-static void measure(struct fleet *fleet, struct key_lease *lease)
-{
-	const struct limiter *key = lease->key;
-	uint64_t granted = key ? key->counters[COUNTER_GRANTED] : 0;
-	uint32_t waiting = key ? key->turns.queue.length : 0;
-	double seconds = (double)(fleet->now_ns - lease->looked_ns) / (double)NSEC_PER_SEC;
-	double asked = seconds > 0 ? (double)(granted - lease->granted) / seconds : 0;
-	double asked_before;
-
-	if (waiting && key->bucket_count && !bucket_has(key->buckets, 1))
-		lease->missed = true;
-	if (granted != lease->granted || lease->missed || waiting)
-		lease->used_ns = fleet->now_ns;
-	asked_before = lease->asked * (asked > 0 ? KEEPS_BUSY : KEEPS_IDLE);
-	lease->asked = asked > asked_before ? asked : asked_before;
-	lease->granted = granted;
-	lease->looked_ns = fleet->now_ns;
-}
-
-/*
- * Rule K4: returns when all that was granted of the key has flown in again, if none is granted
- * until then.
- */
-static uint64_t end_ns(const struct key_lease *lease)
-{
-	const struct settings *settings = lease->holding->settings;
-	uint64_t since_ns = lease->used_ns > lease->gained_ns ? lease->used_ns : lease->gained_ns;
-	struct bucket bucket;
-
-	bucket_init(&bucket, &settings->key_rate, settings->key_burst, 0, since_ns);
-	return bucket_when(&bucket, settings->key_burst, since_ns);
-}
-
-/* Decides what is to be done by the folder as it was listed. */
-static void decide(struct fleet *fleet, struct key_lease *lease)
-{
-	const char *hid = session_hid(fleet);
-	uint32_t kept = key_lease_kept(lease);
-	bool had_work;
-	struct key_facts facts = {
-		.asked = lease->asked,
-		.leaf = tokens_a_second(&lease->holding->settings->key_rate) / KEY_PARTS,
-		.missed = lease->missed,
-		.stray = !lease->key && lease->folder.tiles.count,
-		.idle = fleet->now_ns - lease->used_ns >= KEY_IDLE_NS || (!lease->key && !kept) ||
-			!key_leases_are_of(fleet, lease->holding),
-		.kept = kept,
-		.free = lease->folder.tiles.count ? key_folder_unused(&lease->folder) : KEY_LEAVES,
-		.claimed = lease->folder.claimed,
-		.others = lease->folder.others,
-		.other_count = lease->folder.other_count,
-		.claims = lease->folder.claims,
-		.is_first = key_folder_is_first(&lease->folder, hid),
-	};
-	struct key_decision *decision = &lease->decision;
-
-	key_portion_decide(&facts, decision);
-	if (decision->ends && fleet->now_ns < end_ns(lease)) {
-		decision->ends = false;
-		lease->due_ns = end_ns(lease);
-	}
-	had_work = lease->has_work;
-	lease->has_work = decision->takes || decision->gives || decision->ends ||
-			  decision->claim != facts.claimed;
-	if (lease->has_work && !had_work)
-		lease->work_ns = fleet->now_ns;
-	if (lease->has_work) {
-		fleet->key_leases->has_work = true;
-		fleet_wake_at(fleet, fleet->key_leases->next_ns);
 	}
 }
 
@@ -328,7 +246,7 @@ static void listed(struct fleet *fleet, struct request *request)
 	lease->listed = true;
 	key_lease_note(fleet, lease, &lease->folder.tiles,
 		       fleet->clocks.waiter_ns + fleet->constants.quarantine_ns);
-	decide(fleet, lease);
+	key_demand_decide(fleet, lease);
 }
 
 static void list(struct fleet *fleet, struct key_lease *lease)
@@ -411,10 +329,10 @@ static void look(struct fleet *fleet, struct key_lease *lease)
 		key_lease_wake(fleet, lease, lease->due_ns);
 		return;
 	}
-	measure(fleet, lease);
+	key_demand_measure(fleet, lease);
 	lease->due_ns = fleet->now_ns + KEY_PERIOD_NS;
 	if (lease->listed && !lease->stale && !lease->listing)
-		decide(fleet, lease);
+		key_demand_decide(fleet, lease);
 	lease->missed = false;
 	key_lease_wake(fleet, lease, lease->due_ns);
 	if (lease->listed && !lease->has_work && !lease->stale &&
@@ -600,8 +518,7 @@ static int resume_key(struct fleet *fleet, struct holding *holding,
 			lease->usable_ns[i] = 1;
 	}
 	lease->place = at + 1;
-	lease->asked = ASKED_AT_FIRST * key_lease_kept(lease) *
-		       tokens_a_second(&holding->settings->key_rate) / KEY_PARTS;
+	lease->asked = ASKED_AT_FIRST * key_lease_kept(lease) * key_demand_leaf(fleet, lease);
 	key_lease_use(fleet, lease);
 	key_lease_look_later(fleet, lease, 0);
 	return 0;

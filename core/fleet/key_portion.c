@@ -21,7 +21,7 @@ static uint32_t leaves_due(const struct key_facts *facts, uint32_t wanted)
 	struct claim *own = &facts->others[facts->other_count];
 
 	*own = (struct claim){.wanted = wanted, .weight = 1, .sequence = UINT64_MAX};
-	share_divide(facts->others, facts->other_count + 1, KEY_LEAVES);
+	division_plain(facts->others, facts->other_count + 1, KEY_LEAVES);
 	for (own = facts->others; own->sequence != UINT64_MAX;)
 		own++;
 	return own->gets;

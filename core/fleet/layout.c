@@ -72,18 +72,11 @@ static void made(struct fleet *fleet, struct request *request)
 
 static void make_node(struct fleet *fleet, enum znode_kind kind, const char *data)
 {
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, made);
 	char path[ZNODE_TEXT];
 
 	znode_path(kind, 0, path);
-	if (!request)
-		return;
-	if (!request_add(request, OPERATION_CREATE, path, data, 0, 0)) {
-		request_free(request);
-		return;
-	}
-	fleet->layout->pending++;
-	request_send(fleet, request);
+	if (request_send_one(fleet, OPERATION_CREATE, path, data, 0, made))
+		fleet->layout->pending++;
 }
 
 /* Makes them one by one: it does not matter which host makes the others. */

@@ -6,7 +6,7 @@
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
-#include "core/limiter/partition.h"
+#include "core/limiter/learning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +176,50 @@ void leases_wait(struct fleet *fleet, struct lease *lease)
 	lease->usable_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
 }
 
+void leases_join_use(struct fleet *fleet, struct holding *holding, const struct rest *rest,
+		     uint32_t size)
+{
+	struct limiter *limiter = holding->limiter;
+
+	for (uint32_t i = 0; !limiter->removed && i < limiter->bucket_count; i++) {
+		struct bucket *bucket = &limiter->buckets[i];
+		struct window_use use = {.begin_s = WINDOW_UNKNOWN};
+		struct window_share worth;
+
+		if (!bucket_is_window(bucket))
+			continue;
+		worth = holding_window(holding, i, size);
+		if (i < rest->count && rest_is_window(rest, i))
+			use = rest_use(rest, i);
+		bucket_refill(bucket, fleet->engine->schedule.now_ns);
+		window_join_use(bucket, &use, &worth);
+	}
+}
+
+void leases_note_unproven(const struct fleet *fleet, struct holding *holding, uint32_t size)
+{
+	holding->unproven += size;
+	if (holding->unproven > holding->held)
+		holding->unproven = holding->held;
+	holding->unproven_ns = fleet->now_ns;
+}
+
+bool leases_forget_use(struct holding *holding)
+{
+	struct limiter *limiter = holding->limiter;
+	bool any = false;
+
+	if (holding->held || limiter->removed || !holding_needs_leases(holding))
+		return false;
+	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
+		if (!bucket_is_window(&limiter->buckets[i]))
+			continue;
+		window_forget_use(&limiter->buckets[i]);
+		any = true;
+	}
+	return any;
+}
+
 void leases_reshare(struct fleet *fleet, struct holding *holding)
 {
 	struct schedule *schedule = &fleet->engine->schedule;
@@ -193,7 +237,6 @@ void leases_reshare(struct fleet *fleet, struct holding *holding)
 	holding->reserve_usable = term_runs(fleet) && holding->reserve.state == LEASE_HELD;
 	holding->degraded = term_is_degraded(fleet);
 	limiter_reshare(schedule, holding->limiter);
-	partition_follow(schedule, holding->limiter);
 	if (fleet->listener && fleet->listener->reshared)
 		fleet->listener->reshared(fleet->listener, holding->limiter);
 }
@@ -239,6 +282,8 @@ static void revive(struct fleet *fleet, struct holding *holding)
 			leases_become(fleet, holding, lease, LEASE_WAITING);
 		}
 	}
+	if (!holding->degraded && leases_forget_use(holding))
+		leases_reshare(fleet, holding);
 }
 
 bool leases_extend_term(struct fleet *fleet, uint64_t sent_ns)
@@ -258,8 +303,10 @@ bool leases_extend_term(struct fleet *fleet, uint64_t sent_ns)
 	/* A host without leases has nothing but what `offline` gave. */
 	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
 		/* Tokens that `offline` let it save up are no share of any host. */
-		if (degraded)
+		if (degraded) {
 			empty(fleet, h);
+			(void)leases_forget_use(h);
+		}
 		if (degraded || h->held || h->reserve.state == LEASE_HELD)
 			leases_reshare(fleet, h);
 	}
@@ -310,6 +357,7 @@ void leases_watch_reach(struct fleet *fleet)
 void leases_fall_due(struct fleet *fleet, struct holding *holding)
 {
 	bool others = holding->leased > holding->held + holding->draining;
+	struct rest rest = rest_unknown(holding->settings, holding->saved);
 	bool changed = false;
 
 	for (uint32_t i = others ? 0 : holding->lease_count; i <= holding->lease_count; i++) {
@@ -319,6 +367,10 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding)
 		if (lease->state != LEASE_WAITING || lease->usable_ns > fleet->clocks.waiter_ns)
 			continue;
 		leases_become(fleet, holding, lease, LEASE_HELD);
+		if (lease != &holding->reserve) {
+			leases_join_use(fleet, holding, &rest, lease_size(lease));
+			leases_note_unproven(fleet, holding, lease_size(lease));
+		}
 		changed = true;
 	}
 	if (changed)
@@ -327,13 +379,17 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding)
 
 void leases_forget(struct fleet *fleet, struct holding *holding)
 {
+	bool forgets;
+
 	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		if (holding->leases[i].state != LEASE_NONE)
 			leases_become(fleet, holding, &holding->leases[i], LEASE_NONE);
 	}
 	if (holding->reserve.state != LEASE_NONE)
 		leases_become(fleet, holding, &holding->reserve, LEASE_NONE);
-	if (holding->usable || holding->reserve_usable)
+	learning_bound(holding->limiter, 0);
+	forgets = !holding->degraded && leases_forget_use(holding);
+	if (holding->usable || holding->reserve_usable || forgets)
 		leases_reshare(fleet, holding);
 }
 
@@ -347,7 +403,17 @@ void leases_drop(struct fleet *fleet, struct holding *holding)
 		    (lease->state == LEASE_DRAINING && !lease->sent))
 			leases_become(fleet, holding, lease, LEASE_NONE);
 	}
+	learning_bound(holding->limiter, 0);
+	if (!holding->degraded)
+		(void)leases_forget_use(holding);
 	leases_reshare(fleet, holding);
+	holding->cut_ns = fleet->clocks.waiter_ns;
+}
+
+/* A limiter is made with cut 1: nothing was granted by leaves before those. */
+void leases_know_cut(struct fleet *fleet, struct holding *holding)
+{
+	holding->cut_ns = holding->cut > 1 ? fleet->clocks.waiter_ns : 0;
 }
 
 static bool is_in_doubt(const struct lease *lease)

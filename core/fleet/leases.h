@@ -1,6 +1,6 @@
 /*
- * leases - the leases of this host, and what they are worth: rules 3, 4, 6, 11, 12 and 18 of
- * fleet.h.
+ * leases - the leases of this host, and what they are worth: rules 3, 4, 6, 11, 12, 18 and
+ * 19 of fleet.h.
  *
  * A lease is a run of leaves in one state, and lies in one tile of this host's; a tile may have
  * several leases, since what was taken last may have to wait, and a part of it may be on its way
@@ -57,6 +57,22 @@ void leases_wait(struct fleet *fleet, struct lease *lease);
 /* Holds the leases of @holding that have waited for Q. */
 void leases_fall_due(struct fleet *fleet, struct holding *holding);
 
+/*
+ * Rule 19: @size leaves of @holding are about to be usable, of whose windows @rest says what was
+ * used. leases_reshare() has to follow.
+ */
+void leases_join_use(struct fleet *fleet, struct holding *holding, const struct rest *rest,
+		     uint32_t size);
+
+/* Rule 21: likewise, and it is not known what was granted of quotas by their host before. */
+void leases_note_unproven(const struct fleet *fleet, struct holding *holding, uint32_t size);
+
+/*
+ * Forgets what was used of windows if no leaf of @holding is held, of which it can have been. Tells
+ * whether there was any; then leases_reshare() has to follow.
+ */
+bool leases_forget_use(struct holding *holding);
+
 /* This host's share of @holding's limiter changed: reconfigures its buckets. */
 void leases_reshare(struct fleet *fleet, struct holding *holding);
 
@@ -84,5 +100,8 @@ void leases_watch_reach(struct fleet *fleet);
  */
 void leases_forget(struct fleet *fleet, struct holding *holding);
 void leases_drop(struct fleet *fleet, struct holding *holding);
+
+/* Notes that this host knows the `cut` of @holding from now on. */
+void leases_know_cut(struct fleet *fleet, struct holding *holding);
 
 #endif

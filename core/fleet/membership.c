@@ -16,6 +16,7 @@ struct membership {
 	uint32_t epoch;	  /* of this host's last transaction before the last look was asked for */
 	bool former;	  /* that look was in another session: it says nothing of who went since */
 	bool alone;
+	bool had_company; /* another host was seen by this process */
 	bool watched;
 	bool asked;
 	bool known;
@@ -92,7 +93,7 @@ static void become_alone(struct fleet *fleet, bool alone)
 		return;
 	fleet->membership->alone = alone;
 	fleet->membership->turned = true;
-	holdings_set_alone(fleet, alone);
+	holdings_set_alone(fleet, alone && !fleet->membership->had_company);
 }
 
 /* Notes which hosts went, and which of those that had gone are there again. */
@@ -138,6 +139,7 @@ static bool take_names(struct fleet *fleet, const struct request *request)
 static void hosts_listed(struct fleet *fleet, struct request *request)
 {
 	struct membership *membership = fleet->membership;
+	bool alone;
 
 	membership->asked = false;
 	membership->look_ns = fleet->now_ns + fleet_jitter(fleet, fleet->constants.renewal_ns);
@@ -146,7 +148,9 @@ static void hosts_listed(struct fleet *fleet, struct request *request)
 	membership->looks++;
 	membership->watched = true;
 	membership->known = true;
-	become_alone(fleet, membership->count == membership_has(fleet, session_hid(fleet)));
+	alone = membership->count == membership_has(fleet, session_hid(fleet));
+	membership->had_company |= !alone;
+	become_alone(fleet, alone);
 	fleet_wake_at(fleet, 0);
 }
 

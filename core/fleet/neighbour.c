@@ -19,13 +19,23 @@ enum { OPERATION_DELETE_HOST = HEAD_LENGTH };
 struct end {
 	char hid[HID_TEXT];
 	uint32_t epoch;
+	struct host_caps *caps; /* owned; NULL: it was not read */
+};
+
+/* The caps in a version of the node of a host that is counted: some. */
+struct heard {
+	char hid[HID_TEXT];
+	int32_t version;
+	struct host_caps caps;
 };
 
 struct neighbour {
 	struct ring ring;
-	uint32_t looks;	   /* of membership, that the ring is as of */
-	struct end ending; /* of the transaction under way */
-	struct end *ends;  /* owned */
+	uint32_t looks;	     /* of membership, that the ring is as of */
+	struct end ending;   /* of the transaction under way */
+	struct heard *heard; /* owned */
+	uint32_t heard_count;
+	struct end *ends; /* owned */
 	uint32_t end_count;
 	bool ends_asked, ends_watched;
 	uint32_t ends_epoch; /* of this host's last transaction when they were listed */
@@ -43,12 +53,20 @@ bool neighbour_new(struct fleet *fleet)
 	return true;
 }
 
+static void free_ends(struct end *ends, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		free(ends[i].caps);
+	free(ends);
+}
+
 void neighbour_free(struct fleet *fleet)
 {
 	if (!fleet->neighbour)
 		return;
 	ring_free(&fleet->neighbour->ring);
-	free(fleet->neighbour->ends);
+	free(fleet->neighbour->heard);
+	free_ends(fleet->neighbour->ends, fleet->neighbour->end_count);
 	free(fleet->neighbour);
 }
 
@@ -57,6 +75,7 @@ void neighbour_forget(struct fleet *fleet)
 	struct neighbour *neighbour = fleet->neighbour;
 
 	ring_free(&neighbour->ring);
+	neighbour->heard_count = 0;
 	neighbour->looks = 0;
 	neighbour->ends_asked = false;
 	neighbour->ends_watched = false;
@@ -94,9 +113,45 @@ static void follow_membership(struct fleet *fleet)
 		neighbour->looks = membership_looks(fleet);
 }
 
+/* Returns what was heard of host @hid; NULL: no caps. */
+static struct heard *find_heard(const struct neighbour *neighbour, const char *hid)
+{
+	for (uint32_t i = 0; i < neighbour->heard_count; i++) {
+		if (!strcmp(neighbour->heard[i].hid, hid))
+			return &neighbour->heard[i];
+	}
+	return NULL;
+}
+
+static void forget_heard(struct neighbour *neighbour, const char *hid)
+{
+	struct heard *heard = find_heard(neighbour, hid);
+
+	if (heard)
+		*heard = neighbour->heard[--neighbour->heard_count];
+}
+
+/* Notes the caps in the node of host @hid, as @request has read it. Without memory it has none. */
+static void hear_caps(struct neighbour *neighbour, const char *hid, const struct request *request)
+{
+	struct heard heard = {.version = request->version};
+	size_t size = (neighbour->heard_count + 1) * sizeof(heard);
+	struct heard *more;
+
+	forget_heard(neighbour, hid);
+	record_parse_caps(request->data, &heard.caps);
+	more = heard.caps.count ? realloc(neighbour->heard, size) : NULL;
+	if (!more)
+		return;
+	memcpy(heard.hid, hid, HID_TEXT);
+	more[neighbour->heard_count++] = heard;
+	neighbour->heard = more;
+}
+
 /* Host @hid, which was seen in this session, is there no more. */
 static void remove_host(struct fleet *fleet, const char *hid)
 {
+	forget_heard(fleet->neighbour, hid);
 	epoch_note_gone(&fleet->epochs, hid, fleet->clocks.waiter_ns);
 	ring_remove(&fleet->neighbour->ring, hid);
 	membership_look_soon(fleet);
@@ -118,6 +173,10 @@ static void host_read(struct fleet *fleet, struct request *request)
 
 		ring_heard(&neighbour->ring, znode.name, request->version, renews, request->watch,
 			   fleet->clocks.waiter_ns);
+		if (renews)
+			hear_caps(neighbour, znode.name, request);
+		else
+			forget_heard(neighbour, znode.name);
 	} else {
 		ring_unheard(&neighbour->ring, znode.name);
 	}
@@ -147,6 +206,8 @@ bool neighbour_send(struct fleet *fleet)
 	const struct ring_host *host = counts(fleet) ? ring_overdue(&neighbour->ring, &facts)
 						     : NULL;
 	char host_path[ZNODE_TEXT], end_path[ZNODE_TEXT], name[ZNODE_TEXT];
+	char caps[HOST_CAPS_TEXT] = "";
+	const struct heard *heard;
 	struct request *request;
 
 	if (!host)
@@ -159,8 +220,11 @@ bool neighbour_send(struct fleet *fleet)
 	znode_path_named(ZNODE_HOST, 0, host->hid, host_path);
 	znode_end_print(host->hid, host->epoch, name);
 	znode_path_named(ZNODE_END, 0, name, end_path);
+	heard = find_heard(neighbour, host->hid);
+	if (heard && heard->version == host->version)
+		record_print_caps(&heard->caps, caps);
 	if (!request_add(request, OPERATION_DELETE, host_path, NULL, host->version, 0) ||
-	    !request_add(request, OPERATION_CREATE, end_path, NULL, 0, 0)) {
+	    !request_add(request, OPERATION_CREATE, end_path, caps, 0, 0)) {
 		transaction_give_up(fleet, request);
 		return false;
 	}
@@ -216,15 +280,20 @@ static void take_ends(struct neighbour *neighbour, const struct request *request
 	for (uint32_t i = 0; i < request->name_count; i++)
 		count += znode_end_parse(request->names[i], ends[count].hid, &ends[count].epoch);
 	before = neighbour->ends;
-	for (uint32_t i = 0; i < count && !neighbour->ended; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		uint32_t at = 0;
 
 		while (at < before_count && (strcmp(before[at].hid, ends[i].hid) != 0 ||
 					     before[at].epoch != ends[i].epoch))
 			at++;
-		neighbour->ended = at == before_count;
+		if (at == before_count) {
+			neighbour->ended = true;
+		} else {
+			ends[i].caps = before[at].caps;
+			before[at].caps = NULL;
+		}
 	}
-	free(before);
+	free_ends(before, before_count);
 	neighbour->ends = ends;
 	neighbour->end_count = count;
 }
@@ -348,6 +417,51 @@ uint32_t neighbour_end_epoch(const struct fleet *fleet, const char *hid)
 			epoch = end->epoch;
 	}
 	return epoch;
+}
+
+static struct end *find_end(const struct fleet *fleet, const char *hid, uint32_t epoch)
+{
+	const struct neighbour *neighbour = fleet->neighbour;
+
+	for (uint32_t i = 0; i < neighbour->end_count; i++) {
+		if (!strcmp(neighbour->ends[i].hid, hid) && neighbour->ends[i].epoch == epoch)
+			return &neighbour->ends[i];
+	}
+	return NULL;
+}
+
+const struct host_caps *neighbour_caps(const struct fleet *fleet, const char *hid, uint32_t epoch)
+{
+	const struct end *end = find_end(fleet, hid, epoch);
+
+	return end ? end->caps : NULL;
+}
+
+struct request *neighbour_ask_end(const char *hid, uint32_t epoch,
+				  void (*done)(struct fleet *fleet, struct request *request))
+{
+	char path[ZNODE_TEXT], name[ZNODE_TEXT];
+
+	znode_end_print(hid, epoch, name);
+	znode_path_named(ZNODE_END, 0, name, path);
+	return request_new(REQUEST_GET, path, done);
+}
+
+void neighbour_note_end(struct fleet *fleet, const struct request *request)
+{
+	char hid[HID_TEXT];
+	struct znode znode;
+	struct end *end;
+	uint32_t epoch;
+
+	if (!znode_parse(request->path, &znode) || !znode_end_parse(znode.name, hid, &epoch))
+		return;
+	end = find_end(fleet, hid, epoch);
+	if (!end || end->caps)
+		return;
+	end->caps = calloc(1, sizeof(*end->caps));
+	if (end->caps && request->answer == ANSWER_OK)
+		record_parse_caps(request->data, end->caps);
 }
 
 bool neighbour_is_gone(const struct fleet *fleet, const char *hid)

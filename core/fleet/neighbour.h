@@ -45,6 +45,16 @@ void neighbour_note_ends(struct fleet *fleet, const struct request *request);
 /* Returns E of /d/HID+E, the youngest, as the ends were listed last; EPOCH_NONE: there is none. */
 uint32_t neighbour_end_epoch(const struct fleet *fleet, const char *hid);
 
+/*
+ * Rule 20: returns the caps that host @hid told last, as its end with @epoch has them; NULL: that
+ * was not read yet. neighbour_ask_end() makes the request that reads it, NULL without memory, and
+ * neighbour_note_end() takes the answer.
+ */
+const struct host_caps *neighbour_caps(const struct fleet *fleet, const char *hid, uint32_t epoch);
+struct request *neighbour_ask_end(const char *hid, uint32_t epoch,
+				  void (*done)(struct fleet *fleet, struct request *request));
+void neighbour_note_end(struct fleet *fleet, const struct request *request);
+
 /* Tells whether host @hid is known to be gone, or ended. */
 bool neighbour_is_gone(const struct fleet *fleet, const char *hid);
 

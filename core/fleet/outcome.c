@@ -2,6 +2,7 @@
 #include "core/fleet/outcome.h"
 #include "core/fleet/barrier.h"
 #include "core/fleet/baseline.h"
+#include "core/fleet/caps.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/handover.h"
@@ -62,6 +63,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 	fleet_tell(fleet, FLEET_JOINED, "joined as %s", session_hid(fleet));
 	garbage_look(fleet);
 	(void)leases_extend_term(fleet, request->sent_ns);
+	caps_acknowledge(fleet);
 	handover_keep(fleet);
 	for (struct holding *h = holdings_first(fleet); h; h = h->next)
 		holdings_rouse(fleet, h, false);
@@ -138,6 +140,8 @@ static void note_refusal(struct fleet *fleet, const struct request *request)
 {
 	if (request->failed == OPERATION_GLOBALS && request->answer != ANSWER_DENIED)
 		baseline_note_stale(fleet);
+	if (request->answer != ANSWER_DENIED)
+		caps_refuse(fleet);
 	if (request->answer == ANSWER_DENIED) {
 		fleet_tell(fleet, FLEET_DENIED, "access denied by the coordinator");
 		transaction_deny(fleet);
@@ -160,6 +164,7 @@ void outcome_settle(struct fleet *fleet)
 			if (leases_extend_term(fleet, request->sent_ns))
 				key_leases_revive(fleet);
 		}
+		caps_acknowledge(fleet);
 		handover_keep(fleet);
 	}
 	if (kind == TRANSACTION_BARRIER) {

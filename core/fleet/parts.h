@@ -15,16 +15,22 @@
  *	handover	what a successor has to know
  *	leases		the leases of a limiter, and what they are worth
  *	membership	which other hosts there are
+ *	uses		what this host tells of its use of limiters
+ *	caps		what this host at most uses of windows of the calendar
  *	transaction	the one transaction that is under way
  *	agreed_rate	the rate that the hosts have learnt of a service together
+ *	told		what services said of their quotas, as hosts tell one another
  *	garbage		nodes of limiters that are gone
  *	neighbour	hosts that died are ended
  *	survey		who has what
- *	share		what claims come to
+ *	division	claims come to parts of a limiter
+ *	share		... and these to what a host should have
  *	balance		the policy: how much is kept, given back, looked for and claimed
  *	portion		the same where partitions have no numbers
  *	appetite	what readers ask for shows how many leaves a host wants
  *	demand		how many partitions are wanted
+ *	want		what one child of a limiter asks for
+ *	wants		what each child of a limiter wants, and has of its place on this host
  *	claim		how much others want, and what this host tells them of that
  *	apportion	this host's portion: the facts are gathered, and the policy decides
  *	release		giving back
@@ -83,11 +89,14 @@ struct fleet {
 	struct handover *handover;
 	struct baseline *baseline;
 	struct membership *membership;
+	struct uses *uses;
+	struct caps *caps;
 	struct transaction *transaction;
 	struct neighbour *neighbour;
 	struct surveys *surveys;
 	struct key_leases *key_leases;
 	struct key_strays *key_strays;
+	struct told_folder *told_folder;
 	struct garbage *garbage;
 	struct recut *recut;
 	struct replicate *replicate;

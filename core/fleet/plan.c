@@ -204,7 +204,7 @@ int plan_take(struct plan *plan, uint32_t wanted, bool unclean)
 	while (taken < wanted) {
 		uint32_t more = single ? 1 : wanted - taken, first, size;
 		bool touching = !single && count_own(plan) >= PLAN_OWN_MAX;
-		struct run run;
+		struct run run = {.tiles = 0};
 		int err;
 
 		if (!choose_run(plan, more, unclean, touching, &run))
@@ -314,11 +314,7 @@ static bool is_same(const struct tile *a, const struct tile *b)
 
 	if (!same || !tile_is_clean(a))
 		return same;
-	same = a->epoch == b->epoch && a->rest.saved == b->rest.saved &&
-	       a->rest.count == b->rest.count;
-	for (uint32_t i = 0; i < a->rest.count && same; i++)
-		same = a->rest.nano[i] == b->rest.nano[i];
-	return same;
+	return a->epoch == b->epoch && rest_is_equal(&a->rest, &b->rest);
 }
 
 /* Calls @change for those of @tiles that are not in @others. */

@@ -27,7 +27,19 @@ static double slack_of(const struct portion_facts *facts)
 	double equal = (double)facts->leaves / SLACK_PARTS / facts->holders;
 	double plenty = facts->need / PLENTY_PARTS;
 
-	return facts->claims || equal > plenty ? equal : plenty;
+	if (!facts->claims)
+		return fmax(equal, plenty);
+	return fmax(equal, facts->ahead);
+}
+
+double portion_plain(const struct portion_facts *facts)
+{
+	return facts->need > 0 ? facts->need + slack_of(facts) : 0;
+}
+
+double portion_most(const struct portion_facts *facts)
+{
+	return facts->need > 0 ? facts->need + BAND_MOST * slack_of(facts) : 0;
 }
 
 static bool is_hungry(const struct portion_facts *facts)
@@ -53,7 +65,7 @@ static uint32_t first_of(const struct portion_facts *facts)
 /* Returns what readers ask for, as far as it is known. */
 static uint32_t asked_of(const struct portion *portion, const struct portion_facts *facts)
 {
-	double wanted = facts->need > 0 ? facts->need + slack_of(facts) : 0;
+	double wanted = portion_plain(facts);
 
 	if (facts->hunger > wanted)
 		wanted = facts->hunger;
@@ -84,7 +96,7 @@ static uint32_t share_of(const struct portion_facts *facts)
 /* Returns how many leaves are not too many. */
 static uint32_t most_of(const struct portion_facts *facts)
 {
-	double most = facts->need + BAND_MOST * slack_of(facts);
+	double most = portion_most(facts);
 
 	if (is_hungry(facts) || facts->need <= 0)
 		return 0;
@@ -131,13 +143,17 @@ static bool is_awaited(const struct portion_facts *facts)
 	return facts->first && !facts->is_of_use;
 }
 
+/* A turn ends after its last token: a part of one that comes in behind that is of no use. */
 static bool is_turn_over(const struct portion_facts *facts)
 {
-	uint64_t long_ns = facts->lease_ns;
+	uint64_t left_ns = facts->lease_ns;
 
 	if (facts->saves_up)
-		long_ns += facts->lease_ns / SAVING_PARTS;
-	return facts->share.starving && !is_awaited(facts) && facts->turn_ns >= long_ns;
+		left_ns += facts->lease_ns / SAVING_PARTS;
+	left_ns -= facts->turn_ns < left_ns ? facts->turn_ns : left_ns;
+	if (!facts->share.starving || is_awaited(facts))
+		return false;
+	return !left_ns || facts->token_ns > facts->now_ns + left_ns;
 }
 
 /* Returns how far from @share is near enough: where shares are small, every leaf counts. */
@@ -196,11 +212,12 @@ static void choose_claim(struct portion *portion, const struct portion_facts *fa
 	if (!now)
 		decision->claims = claim;
 	else if (facts->now_ns >= portion->claim_ns || claim / 2 >= now)
-		decision->claims = !claim || decision->turn_ends ||
+		decision->claims = !claim || decision->turn_ends || facts->parts_differ ||
 				   (claim > now && facts->kept >= now) ||
 				   (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT;
 	/* A claim above its share is the same as a larger one. */
-	if (claim && now && !decision->turn_ends && share < claim && share < now)
+	if (claim && now && !decision->turn_ends && !facts->parts_differ && share < claim &&
+	    share < now)
 		decision->claims = false;
 	if (decision->claims)
 		portion->claim_ns = facts->now_ns + facts->renewal_ns;
@@ -329,14 +346,43 @@ void portion_decide(struct portion *portion, const struct portion_facts *facts,
 		portion->is_first = true;
 }
 
-/* Rounds the claims of @line up to pieces of @least. */
-static struct share weigh_pieces(const struct claim_line *line, uint32_t leaves, uint32_t least)
+/* Returns in how many claims of @line @child has a part. */
+static uint32_t count_wanting(const struct claim_line *line, uint64_t child)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < line->count; i++) {
+		for (uint32_t j = 0; j < line->claims[i].part_count; j++)
+			count += line->claims[i].parts[j].child == child;
+	}
+	return count;
+}
+
+/*
+ * Rounds the claims of @line, and their parts, up to pieces of @least. There are fewer pieces than
+ * hosts, which take turns: each has an equal part of a child's min, also while it has no piece.
+ */
+static struct share weigh_pieces(const struct claim_line *line, const struct claim *own,
+				 uint32_t leaves, uint32_t least)
 {
 	struct share share;
 
-	for (uint32_t i = 0; i < line->count; i++)
-		line->claims[i].wanted = (line->claims[i].wanted + least - 1) / least;
+	for (uint32_t i = 0; i < line->count; i++) {
+		struct claim *claim = &line->claims[i];
+
+		claim->wanted = (claim->wanted + least - 1) / least;
+		for (uint32_t j = 0; j < claim->part_count; j++) {
+			claim->parts[j].wanted = (claim->parts[j].wanted + least - 1) / least;
+			claim->parts[j].min = (claim->parts[j].min + least - 1) / least;
+		}
+	}
 	share = share_weigh(line, 0, leaves / least);
+	for (uint32_t i = 0; i < own->part_count; i++) {
+		struct part *part = &own->parts[i];
+
+		part->least = part->min ? 1 : 0;
+		part->min = part->min ? count_wanting(line, part->child) : 0;
+	}
 	if (share.target == UINT32_MAX)
 		return share;
 	share.target *= least;
@@ -345,7 +391,7 @@ static struct share weigh_pieces(const struct claim_line *line, uint32_t leaves,
 }
 
 struct share portion_weigh(struct claim_line *line, const struct holder *holders, uint32_t count,
-			   uint32_t weight, uint32_t leaves, uint32_t least)
+			   const struct claim *own, uint32_t leaves, uint32_t least)
 {
 	uint64_t last = 0;
 
@@ -353,8 +399,11 @@ struct share portion_weigh(struct claim_line *line, const struct holder *holders
 		struct claim *claim = &line->claims[i];
 
 		last = claim->sequence > last ? claim->sequence : last;
-		if (claim->sequence == line->own)
-			claim->wanted = leaves;
+		if (claim->sequence != line->own)
+			continue;
+		claim->wanted = leaves;
+		claim->parts = own->parts;
+		claim->part_count = own->part_count;
 	}
 	/* A holder without a claim is behind all that have one. */
 	for (uint32_t i = 0; i < count; i++) {
@@ -364,17 +413,20 @@ struct share portion_weigh(struct claim_line *line, const struct holder *holders
 			.wanted = holders[i].leaves,
 			.weight = HOLDER_WEIGHT,
 			.sequence = ++last,
+			.is_due = true,
 		};
 	}
 	if (line->own == UINT64_MAX) {
 		line->own = last + 1;
 		line->claims[line->count++] = (struct claim){
 			.wanted = leaves,
-			.weight = weight,
+			.weight = own->weight,
 			.sequence = line->own,
+			.parts = own->parts,
+			.part_count = own->part_count,
 		};
 	}
 	if ((uint64_t)line->count * least > leaves)
-		return weigh_pieces(line, leaves, least);
+		return weigh_pieces(line, own, leaves, least);
 	return share_weigh(line, 0, leaves);
 }

@@ -4,7 +4,8 @@
  *
  * 1. A host wants what its readers ask for (appetite.h), and some slack. While no host is short the
  *    slack is half of that. While one is, all slack together is a 256th of the limiter, and each
- *    holder has an equal part: readers at random times then wait equally long on all hosts.
+ *    holder has an equal part: readers at random times then wait equally long on all hosts. But
+ *    children that come before a host that is short have the slack that wants.h says.
  * 2. A host that lacks leaves lists the tiles and takes free ones. If there are not enough, it
  *    claims what it wants, and all holders are told. A host that holds nothing takes half of what
  *    is free, or all where no host holds any, so that the first reader need not wait: the rests of
@@ -23,7 +24,8 @@
  *    sent the claim that the last look has led to.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
  *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
- *    token yet does not go while a reader waits for one.
+ *    token yet does not go while a reader waits for one. A turn ends with the last token that comes
+ *    in its time: of a part of the next one no more goes along than the leaves' part of the burst.
  * 7. Leaves whose slots are open do not go. A host above its share opens no more, so that some
  *    come free.
  *
@@ -65,21 +67,24 @@ struct portion_facts {
 	uint32_t free;	  /* leaves that no host had then */
 
 	/* This host. */
-	double need;	  /* for what readers ask for: appetite_need() */
-	bool is_young;	  /* that was not seen for long: appetite_is_young() */
-	uint32_t hunger;  /* wanted by readers that wait without a break: appetite_hunger(), 0 */
-	uint32_t exact;	  /* wanted for slots, without slack */
-	uint32_t first;	  /* wanted by readers that wait where nothing is held; 0: none does */
-	uint32_t kept;	  /* held, waiting, or being taken */
-	uint32_t in_use;  /* of them: for slots that are open */
-	uint64_t turn_ns; /* so long ago the last was taken */
-	bool is_of_use;	  /* something was granted since */
-	bool saves;	  /* the buckets are not full yet */
-	bool saves_up;	  /* a reader saves up for a take larger than goes with the last piece */
-	bool is_unmet;	  /* the last look did not find enough */
-	bool is_looking;  /* a look is under way */
-	bool is_claiming; /* a claim is to be sent when it is its turn */
-	uint32_t claimed; /* 0: it has no claim */
+	double need;	   /* for what readers ask for: appetite_need() */
+	double ahead;	   /* slack of those of them that come first: wants_slack() */
+	bool is_young;	   /* that was not seen for long: appetite_is_young() */
+	uint32_t hunger;   /* wanted by readers that wait without a break: appetite_hunger(), 0 */
+	uint32_t exact;	   /* wanted for slots, without slack */
+	uint32_t first;	   /* wanted by readers that wait where nothing is held; 0: none does */
+	uint32_t kept;	   /* held, waiting, or being taken */
+	uint32_t in_use;   /* of them: for slots that are open */
+	uint64_t turn_ns;  /* so long ago the last was taken */
+	uint64_t token_ns; /* when there is a token for readers; 0: now */
+	bool is_of_use;	   /* something was granted since */
+	bool saves;	   /* the buckets are not full yet */
+	bool saves_up;	   /* a reader saves up for a take larger than goes with the last piece */
+	bool is_unmet;	   /* the last look did not find enough */
+	bool is_looking;   /* a look is under way */
+	bool is_claiming;  /* a claim is to be sent when it is its turn */
+	uint32_t claimed;  /* 0: it has no claim */
+	bool parts_differ; /* its children want something else than that says */
 
 	/* The others. */
 	bool claims;	    /* they claim leaves */
@@ -115,6 +120,13 @@ struct portion_decision {
 	uint32_t yields; /* slots of so many leaves only are opened; UINT32_MAX: of all */
 };
 
+/*
+ * Returns the leaves that readers who are not hungry are to have, with slack; the most that they
+ * may keep.
+ */
+double portion_plain(const struct portion_facts *facts);
+double portion_most(const struct portion_facts *facts);
+
 /* Decides by @facts. */
 void portion_decide(struct portion *portion, const struct portion_facts *facts,
 		    struct portion_decision *decision);
@@ -133,12 +145,13 @@ struct holder {
 };
 
 /*
- * Computes what the claims of @line come to for this host, of @weight, if it wants all @leaves: a
- * host that wants less than that share gets what it wants. All @holders without a claim, @count of
+ * Computes what the claims of @line come to for this host, with the weight and the parts of @own,
+ * if it wants all @leaves: a host that wants less than that share gets what it wants. A part has
+ * what it says. All @holders without a claim, @count of
  * them, want what they hold. @line has room for @count + 1 more, and they are put there. In leaves;
- * if there were less than @least of them for each, in pieces of @least.
+ * if there were less than @least of them for each, in pieces of @least, also all parts.
  */
 struct share portion_weigh(struct claim_line *line, const struct holder *holders, uint32_t count,
-			   uint32_t weight, uint32_t leaves, uint32_t least);
+			   const struct claim *own, uint32_t leaves, uint32_t least);
 
 #endif

@@ -14,6 +14,7 @@
 #include "core/fleet/transaction.h"
 #include "core/fleet/znode.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,16 @@ static uint64_t id_of(const struct limiter *limiter)
 	return limiter->holding ? limiter->holding->id : 0;
 }
 
+/* Does as keeps_savings() for limit @i. Of windows rests say what was used, of however many. */
+static bool keeps_limit(const struct settings *old, const struct settings *new, uint32_t i)
+{
+	const struct rate *before = &old->limits[i].rate, *now = &new->limits[i].rate;
+
+	if (rate_is_window(before) && rate_is_window(now))
+		return calendar_is_same(before, now);
+	return settings_burst(old, i) == settings_burst(new, i) && rate_limits_alike(before, now);
+}
+
 /*
  * Tells whether rests written under @old are as true under @new, both in the tokens that were
  * left and in the limits from which nothing was taken: rule 18. Where nothing was limited nothing
@@ -102,7 +113,8 @@ static bool keeps_savings(const struct settings *old, const struct settings *new
 	if (old->limit_count != new->limit_count)
 		return false;
 	for (uint32_t i = 0; i < old->limit_count; i++) {
-		if (settings_burst(old, i) != settings_burst(new, i))
+		if (!amount_is_of(old->limits[i].unit, new->limits[i].unit) ||
+		    !keeps_limit(old, new, i))
 			return false;
 	}
 	return true;
@@ -199,14 +211,17 @@ static bool add_making(struct fleet *fleet, struct request *request, const char 
 /* Adds a node with the name that a rename leaves, for hosts that come later: rule 16. */
 static bool add_former_name(struct fleet *fleet, struct request *request)
 {
-	char path[ZNODE_TEXT], text[RECORD_TEXT];
+	char path[ZNODE_TEXT], *text;
 	struct record record = {0};
+	bool added;
 
 	record_left(&record, fleet->publish->change->limiter);
 	snprintf(record.writer, sizeof(record.writer), "%s", session_hid(fleet));
-	record_print(&record, text);
+	text = record_text(&record);
 	znode_path(ZNODE_RECORD, fleet->publish->given, path);
-	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
+	added = text && request_add(request, OPERATION_CREATE, path, text, 0, 0);
+	free(text);
+	return added;
 }
 
 /* Tells whether @record, which @change makes, numbers the leaves of a limiter anew. */
@@ -245,23 +260,35 @@ static bool add_recut(struct fleet *fleet, struct request *request)
 	return recut_add_tiles(request, record, fleet->publish->id, &all);
 }
 
-static bool add_change(struct fleet *fleet, struct request *request)
+/* Adds the node that @change makes or sets. */
+static bool add_node(struct fleet *fleet, struct request *request)
 {
 	const struct change *change = fleet->publish->change;
 	const struct holding *holding = change->limiter->holding;
-	struct globals globals = *baseline_globals(fleet);
-	char path[ZNODE_TEXT], text[RECORD_TEXT];
+	char path[ZNODE_TEXT], *text = record_text(fleet->publish->record);
+	int32_t version = holding ? holding->version : baseline_root_version(fleet);
 	bool added;
 
-	record_print(fleet->publish->record, text);
 	znode_path(ZNODE_RECORD, fleet->publish->id, path);
+	if (!text)
+		return false;
 	if (change->kind == CHANGE_MAKE)
 		added = add_making(fleet, request, text);
-	else if (!holding && baseline_root_version(fleet) < 0)
+	else if (!holding && version < 0)
 		added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
 	else
-		added = request_add(request, OPERATION_SET, path, text,
-				    holding ? holding->version : baseline_root_version(fleet), 0);
+		added = request_add(request, OPERATION_SET, path, text, version, 0);
+	free(text);
+	return added;
+}
+
+static bool add_change(struct fleet *fleet, struct request *request)
+{
+	const struct change *change = fleet->publish->change;
+	struct globals globals = *baseline_globals(fleet);
+	char path[ZNODE_TEXT], text[RECORD_TEXT];
+	bool added = add_node(fleet, request);
+
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_former_name(fleet, request);
 	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);
@@ -290,6 +317,20 @@ static bool may_rename(struct fleet *fleet, struct change *change)
 	snprintf(change->error, sizeof(change->error),
 		 "'%.200s' was a limiter's name a moment ago: try again in some seconds",
 		 change->name);
+	return false;
+}
+
+/* Refuses a change with more overrides than a node holds. */
+static bool has_room(struct fleet *fleet, struct change *change)
+{
+	size_t length = overrides_length(fleet->publish->record->settings.overrides);
+
+	static_assert(RECORD_OVERRIDES_MAX + RECORD_TEXT <= NODE_DATA_MAX, "a record fits");
+	if (length <= RECORD_OVERRIDES_MAX)
+		return true;
+	snprintf(change->error, sizeof(change->error),
+		 "the lines of overrides have %zu bytes: in a fleet they have at most %d", length,
+		 RECORD_OVERRIDES_MAX);
 	return false;
 }
 
@@ -324,6 +365,10 @@ bool publish_send(struct fleet *fleet)
 		return false;
 	}
 	fill_record(fleet, fleet->publish->record);
+	if (!has_room(fleet, fleet->publish->change)) {
+		finish(fleet, -ENOSPC);
+		return false;
+	}
 	if (recuts(fleet->publish->change, fleet->publish->record) && !are_free(fleet) &&
 	    !recut_has_looked(fleet, fleet->publish->change->limiter->holding))
 		return false;

@@ -14,7 +14,9 @@
 #include "core/fleet/round.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
+#include "core/fleet/told.h"
 #include "core/fleet/transaction.h"
+#include "core/fleet/wants.h"
 #include "core/limiter/slots.h"
 
 #include <stdlib.h>
@@ -39,7 +41,7 @@ static bool has_numbers(const struct holding *holding)
 }
 
 /* Gathers the facts of @holding but its pieces. */
-static void gather(const struct fleet *fleet, const struct holding *holding, struct facts *facts)
+static void gather(struct fleet *fleet, const struct holding *holding, struct facts *facts)
 {
 	*facts = (struct facts){
 		.now_ns = fleet->now_ns,
@@ -61,6 +63,7 @@ static void gather(const struct fleet *fleet, const struct holding *holding, str
 	};
 	demand_tell(holding, facts);
 	claim_tell(holding, facts);
+	facts->parts_differ = facts->claimed && claim_parts_differ(fleet, holding);
 }
 
 /*
@@ -122,7 +125,7 @@ static void yield(struct fleet *fleet, struct holding *holding, uint32_t partiti
 }
 
 /* Tells whether the claim should be made, changed or deleted now: @claim is then the amount. */
-static bool claims(const struct fleet *fleet, const struct holding *holding, uint32_t *claim)
+static bool claims(struct fleet *fleet, const struct holding *holding, uint32_t *claim)
 {
 	struct facts facts;
 
@@ -135,7 +138,7 @@ static bool claims(const struct fleet *fleet, const struct holding *holding, uin
 }
 
 /* Tells whether @holding has something to send: to give back, to take or to claim. */
-static bool has_work(const struct fleet *fleet, const struct holding *holding)
+static bool has_work(struct fleet *fleet, const struct holding *holding)
 {
 	uint32_t claim;
 
@@ -165,7 +168,7 @@ static void carry_out(struct fleet *fleet, struct holding *holding, const struct
 }
 
 /* Gathers the facts of @holding, and decides on them. */
-static void decide(const struct fleet *fleet, struct holding *holding, struct facts *facts,
+static void decide(struct fleet *fleet, struct holding *holding, struct facts *facts,
 		   struct decision *decision)
 {
 	gather(fleet, holding, facts);
@@ -181,6 +184,8 @@ static void balance(struct fleet *fleet, struct holding *holding)
 
 	decide(fleet, holding, &facts, &decision);
 	carry_out(fleet, holding, &facts, &decision);
+	if (holding->balance->share.target == UINT32_MAX)
+		wants_follow(fleet, holding, NULL, 0, 0);
 	free(facts.pieces);
 }
 
@@ -326,8 +331,11 @@ static void act_on(struct fleet *fleet, struct holding *holding)
 	settle(fleet, holding);
 	if (holding->limiter->removed)
 		return;
-	if (begins)
+	if (begins) {
 		demand_begin(fleet, holding);
+		/* Leaves that are taken next count for the quotas that are known by then. */
+		told_tick(fleet, holding);
+	}
 	if (woken) {
 		/* The next round follows the one that is under way, or begins at once. */
 		round_again(holding);
@@ -349,6 +357,8 @@ static void turn(struct fleet *fleet, struct holding *holding, bool alone)
 		demand_forget_wanted(holding);
 		balance_end_spare(holding->balance);
 		apportion_end_spare(holding);
+		if (told_has_news(fleet, holding))
+			holdings_rouse(fleet, holding, false);
 		return;
 	}
 	if (!holdings_is_active(holding) || holding->limiter->removed)
@@ -360,12 +370,12 @@ static void turn(struct fleet *fleet, struct holding *holding, bool alone)
 }
 
 /* Tells whether @holding is not in use any more. */
-static bool is_idle(const struct holding *holding)
+static bool is_idle(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
 	if (holding->leased || holding->reserve.state != LEASE_NONE ||
-	    round_is_under_way(holding) || claim_name(holding))
+	    round_is_under_way(holding) || claim_name(holding) || told_has_news(fleet, holding))
 		return false;
 	return limiter->removed ||
 	       (!claim_may_be(holding) && !demand_wanted(holding) && !apportion_wanted(holding) &&
@@ -377,9 +387,11 @@ static bool is_idle(const struct holding *holding)
 static bool look(struct fleet *fleet, struct holding *holding)
 {
 	demand_tick(fleet, holding);
+	wants_tick(fleet, holding);
 	choose(fleet, holding);
 	agreed_rate_tick(fleet, holding);
-	return !is_idle(holding);
+	told_tick(fleet, holding);
+	return !is_idle(fleet, holding);
 }
 
 /* A host has gone, or was ended: limiters that lack something look for its leaves. */
@@ -411,6 +423,7 @@ void rebalance_step(struct fleet *fleet)
 		holdings_let_go(holding);
 	}
 	membership_watch(fleet);
+	told_step(fleet);
 	if (fleet->now_ns >= holdings_look_ns(fleet))
 		holdings_look(fleet, look);
 	fleet_wake_at(fleet, holdings_look_ns(fleet));

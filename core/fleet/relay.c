@@ -12,6 +12,7 @@
 #include "core/fleet/znode.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* The record as it is, with the next generation, which numbers the leaves. */
 static struct record next_record(const struct fleet *fleet, const struct holding *holding)
@@ -48,11 +49,11 @@ static bool add_record(const struct fleet *fleet, struct request *request,
 	struct record record = next_record(fleet, holding);
 	struct globals globals = *baseline_globals(fleet);
 	const struct recut_tile all = {.epoch = EPOCH_NONE, .rest.saved = record.saved};
-	char text[RECORD_TEXT];
+	char text[RECORD_TEXT], *whole = record_text(&record);
+	bool added = whole && add_set(request, ZNODE_RECORD, holding->id, whole, holding->version);
 
-	record_print(&record, text);
-	if (!add_set(request, ZNODE_RECORD, holding->id, text, holding->version) ||
-	    !recut_add_tiles(request, &record, holding->id, &all))
+	free(whole);
+	if (!added || !recut_add_tiles(request, &record, holding->id, &all))
 		return false;
 	record_add_change(&globals, baseline_version(fleet), holding->id);
 	record_print_globals(&globals, text);

@@ -9,6 +9,7 @@
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
+#include "core/limiter/learning.h"
 #include "core/limiter/slots.h"
 
 #include <stdlib.h>
@@ -16,6 +17,19 @@
 static const uint64_t NANO = UINT64_C(1000000000);
 
 enum { GIVE_CHANGES = 4 }; /* of a run in the middle of a tile, with the tile itself */
+
+/* Takes what @lease used of windows out of bucket @i: the reserve has no part in them. */
+static void split_use(struct fleet *fleet, const struct holding *holding, const struct lease *lease,
+		      uint32_t i, struct rest *rest)
+{
+	struct bucket *bucket = &holding->limiter->buckets[i];
+	struct window_use use = {.begin_s = WINDOW_UNKNOWN};
+
+	bucket_refill(bucket, fleet->engine->schedule.now_ns);
+	if (lease != &holding->reserve && lease_size(lease) <= holding->usable)
+		use = window_split_use(bucket, lease_size(lease), holding->usable);
+	rest_set_use(rest, i, &use);
+}
 
 /*
  * Takes the share of @lease out of the buckets, by the settings as they are, from calloc. NULL:
@@ -41,6 +55,10 @@ static struct rest *split(struct fleet *fleet, const struct holding *holding,
 		i128 most = (i128)(whole * (i128)NANO / leaves);
 		struct bucket_part part;
 
+		if (bucket_is_window(&limiter->buckets[i])) {
+			split_use(fleet, holding, lease, i, rest);
+			continue;
+		}
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
 		part = bucket_split(&limiter->buckets[i], size, shares,
 				    (uint64_t)(whole / leaves + 1));
@@ -53,13 +71,31 @@ static struct rest *split(struct fleet *fleet, const struct holding *holding,
 	return rest;
 }
 
+uint32_t release_spare(struct fleet *fleet, const struct holding *holding)
+{
+	return holding_needs_leases(holding)
+		       ? learning_spare(&fleet->engine->schedule, holding->limiter)
+		       : UINT32_MAX;
+}
+
+/* Rule 21: tells whether @lease has to stay for what was granted of a quota. */
+static bool has_to_stay(struct fleet *fleet, const struct holding *holding,
+			const struct lease *lease)
+{
+	return lease != &holding->reserve && lease_size(lease) > release_spare(fleet, holding);
+}
+
 void release_lease(struct fleet *fleet, struct holding *holding, struct lease *lease)
 {
-	if (lease->state != LEASE_HELD)
+	if (lease->state != LEASE_HELD || has_to_stay(fleet, holding, lease))
 		return;
 	if (term_runs(fleet))
 		lease->rest = split(fleet, holding, lease);
+	if (lease != &holding->reserve)
+		learning_lose(holding->limiter, lease_size(lease));
 	leases_become(fleet, holding, lease, LEASE_DRAINING);
+	if (!lease->rest && !holding->degraded)
+		(void)leases_forget_use(holding);
 	leases_reshare(fleet, holding);
 	holdings_add_work(fleet, holding);
 }
@@ -78,7 +114,13 @@ void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amoun
 	struct item item = item_of(holding, false);
 	struct tiles tiles = {0};
 	const struct rest none = {.saved = 1};
+	uint32_t spare = release_spare(fleet, holding);
 	const struct tile *tile;
+
+	if (amount > spare)
+		amount = spare;
+	if (!amount)
+		return;
 
 	/* The plan chooses which ones. */
 	if (!tiles_read(&tiles, NULL, 0, PARTITIONS_MAX) ||
@@ -96,20 +138,32 @@ void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amoun
 	tiles_free(&tiles);
 }
 
+/* Tells whether @lease has some of @open slots in its @slots; those count no more then. */
+static bool has_open(const struct lease *lease, uint32_t slots, uint32_t *open)
+{
+	if (lease->state != LEASE_HELD || !slots || !*open)
+		return false;
+	*open -= slots < *open ? slots : *open;
+	return true;
+}
+
+static uint32_t slots_of(const struct holding *holding, const struct lease *lease)
+{
+	return settings_slots_of_leaves(holding->settings, lease->first, lease->last);
+}
+
 /*
  * Lets @lease be on leaving, and the next host takes it from a host that is gone: one that is not
- * usable yet, and one of which some of @open slots are, that programs go on holding.
+ * usable yet, one of which some of @open slots are, that programs go on holding, and one that has
+ * to stay for a quota.
  */
 static void let_be(struct fleet *fleet, struct holding *holding, struct lease *lease,
 		   uint32_t *open)
 {
-	uint32_t slots = *open;
+	uint32_t slots = lease == &holding->reserve ? *open : slots_of(holding, lease);
 
-	if (lease != &holding->reserve)
-		slots = settings_slots_of_leaves(holding->settings, lease->first, lease->last);
-	if (lease->state == LEASE_HELD && slots && *open)
-		*open -= slots < *open ? slots : *open;
-	else if (lease->state != LEASE_WAITING)
+	if (!has_open(lease, slots, open) && lease->state != LEASE_WAITING &&
+	    (lease->state != LEASE_HELD || !has_to_stay(fleet, holding, lease)))
 		return;
 	leases_become(fleet, holding, lease, LEASE_NONE);
 }
@@ -119,6 +173,9 @@ void release_all(struct fleet *fleet, struct holding *holding)
 	bool counts = holding->settings->slots.kind == SLOTS_COUNT;
 	uint32_t open = counts ? slots_used(holding->limiter) : 0;
 
+	/* As much as may go does, of a lease that would have to stay whole. */
+	if (session_is_leaving(fleet) && release_spare(fleet, holding) < holding->held)
+		release_leaves(fleet, holding, holding->held);
 	for (uint32_t i = 0; i <= holding->lease_count; i++) {
 		struct lease *lease = i < holding->lease_count ? &holding->leases[i]
 							       : &holding->reserve;
@@ -129,9 +186,29 @@ void release_all(struct fleet *fleet, struct holding *holding)
 	}
 }
 
+/* Gives back the leases of a closed limiter, but for those whose slots are open. */
+static void release_closed(struct fleet *fleet, struct holding *holding)
+{
+	uint32_t open = slots_used(holding->limiter);
+
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		struct lease *lease = &holding->leases[i];
+
+		if (!has_open(lease, slots_of(holding, lease), &open))
+			release_lease(fleet, holding, lease);
+	}
+	release_lease(fleet, holding, &holding->reserve);
+}
+
 void release_unfit(struct fleet *fleet, struct holding *holding)
 {
-	if (!holding_needs_leases(holding))
+	const struct settings *settings = holding->settings;
+
+	if (holding_needs_leases(holding))
+		return;
+	if (settings->enforcement == ENFORCEMENT_CLOSED && settings->slots.kind == SLOTS_COUNT)
+		release_closed(fleet, holding);
+	else
 		release_all(fleet, holding);
 }
 
@@ -143,9 +220,22 @@ static bool is_due(const struct lease *lease)
 /* Returns what goes with @lease. */
 static struct rest rest_of(const struct holding *holding, const struct lease *lease)
 {
-	return lease->rest ? *lease->rest
-			   : (struct rest){.saved = holding->saved,
-					   .count = holding->settings->limit_count};
+	const struct limiter *limiter = holding->limiter;
+	struct rest rest = rest_unknown(holding->settings, holding->saved);
+
+	if (lease->rest)
+		return *lease->rest;
+	for (uint32_t i = 0; i < rest.count && i < limiter->bucket_count; i++) {
+		struct window_share worth;
+		struct window_use use;
+
+		if (!rest_is_window(&rest, i) || !bucket_is_window(&limiter->buckets[i]))
+			continue;
+		worth = holding_window(holding, i, lease_size(lease));
+		use = window_spent(&limiter->buckets[i], &worth);
+		rest_set_use(&rest, i, &use);
+	}
+	return rest;
 }
 
 /* Plans to give back what is due of @item, as much as there is room for in @request. */

@@ -1,12 +1,16 @@
-/* release - giving back: rules 6, 9, 15 and 18 of fleet.h. */
+/* release - giving back: rules 6, 9, 15, 18 and 21 of fleet.h. */
 #ifndef RATEFS_CORE_RELEASE_H
 #define RATEFS_CORE_RELEASE_H
 
 #include "core/fleet/parts.h"
 
+/* Returns how many leaves of @holding may go back for rule 21; UINT32_MAX: all. */
+uint32_t release_spare(struct fleet *fleet, const struct holding *holding);
+
 /*
  * @lease of @holding, if it is held, is not used any more, and goes back; likewise @amount leaves,
- * which are chosen here; likewise all that is held. Moves leases.
+ * which are chosen here; likewise all that is held. Leaves that have to stay by rule 21 do, and a
+ * host that leaves lets them be. Moves leases.
  */
 void release_lease(struct fleet *fleet, struct holding *holding, struct lease *lease);
 void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amount);

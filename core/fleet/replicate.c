@@ -59,6 +59,8 @@ bool replicate_runs(const struct fleet *fleet)
 
 void replicate_forget(struct fleet *fleet)
 {
+	for (uint32_t i = 0; i < fleet->replicate->found_count; i++)
+		record_drop(&fleet->replicate->found[i].record);
 	free(fleet->replicate->ids);
 	free(fleet->replicate->found);
 	fleet->replicate->ids = NULL;
@@ -265,7 +267,6 @@ static void repaired(struct fleet *fleet, struct request *request)
 /* /g was overwritten: writes it again, as this host knew it. */
 static void repair(struct fleet *fleet, int32_t version)
 {
-	struct request *request;
 	struct globals globals = *baseline_globals(fleet);
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
@@ -277,14 +278,8 @@ static void repair(struct fleet *fleet, int32_t version)
 	globals.recent_count = 0;
 	record_print_globals(&globals, text);
 	znode_path(ZNODE_GLOBALS, 0, path);
-	request = request_new(REQUEST_TRANSACTION, NULL, repaired);
-	if (request && request_add(request, OPERATION_SET, path, text, version, 0)) {
-		request_send(fleet, request);
-		return;
-	}
-	if (request)
-		request_free(request);
-	fail(fleet);
+	if (!request_send_one(fleet, OPERATION_SET, path, text, version, repaired))
+		fail(fleet);
 }
 
 static void globals_read(struct fleet *fleet, struct request *request)

@@ -79,6 +79,19 @@ bool request_add(struct request *request, enum operation_kind kind, const char *
 	return operation->path && (!data || operation->data);
 }
 
+bool request_append(struct request *request, uint32_t at, const char *text)
+{
+	struct operation *operation = &request->operations[at];
+	size_t length = strlen(operation->data);
+	char *data = realloc(operation->data, length + strlen(text) + 1);
+
+	if (!data)
+		return false;
+	strcpy(data + length, text);
+	operation->data = data;
+	return true;
+}
+
 void request_send(struct fleet *fleet, struct request *request)
 {
 	struct requests *requests = fleet->requests;
@@ -98,6 +111,22 @@ void request_send(struct fleet *fleet, struct request *request)
 	requests->last = request;
 	fleet_wake_at(fleet, 0);
 	fleet->coordinator->send(fleet->coordinator, request);
+}
+
+bool request_send_one(struct fleet *fleet, enum operation_kind kind, const char *path,
+		      const char *data, int32_t version,
+		      void (*done)(struct fleet *fleet, struct request *request))
+{
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, done);
+
+	if (!request)
+		return false;
+	if (!request_add(request, kind, path, data, version, 0)) {
+		request_free(request);
+		return false;
+	}
+	request_send(fleet, request);
+	return true;
 }
 
 const struct request *request_oldest(const struct fleet *fleet)

@@ -20,11 +20,19 @@ void request_free(struct request *request);
 bool request_add(struct request *request, enum operation_kind kind, const char *path,
 		 const char *data, int32_t version, unsigned int flags);
 
+/* Adds @text to the data of operation @at, which has some. False: there is no memory. */
+bool request_append(struct request *request, uint32_t at, const char *text);
+
 /* Leaves out the operations from the one at @count on. */
 void request_cut(struct request *request, uint32_t count);
 
 /* Sends @request, which comes back by fleet_answered(). */
 void request_send(struct fleet *fleet, struct request *request);
+
+/* Sends a transaction of this operation alone, with @done as above. False: there is no memory. */
+bool request_send_one(struct fleet *fleet, enum operation_kind kind, const char *path,
+		      const char *data, int32_t version,
+		      void (*done)(struct fleet *fleet, struct request *request));
 
 /* The request that is out for longest; NULL: none is. */
 const struct request *request_oldest(const struct fleet *fleet);

@@ -1,5 +1,6 @@
 /* resume - going on where a predecessor was: see handover.h and fleet_resume(). */
 #include "core/fleet/barrier.h"
+#include "core/fleet/caps.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/former_names.h"
 #include "core/fleet/holdings.h"
@@ -23,6 +24,7 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 	holding->generation = former->generation;
 	holding->saved = former->saved;
 	holding->cut = former->cut;
+	leases_know_cut(fleet, holding);
 	holding->used_ns = former->used_ns;
 }
 
@@ -96,13 +98,13 @@ static int resume_place(struct fleet *fleet, uint32_t at)
 
 	/* The limiter was about to go; its claim goes with the session. */
 	if (!holding && place->kind == HANDOVER_CLAIM)
-		room_count_left(fleet, place->id);
+		room_count_left(fleet, place->id, place->parts_bytes);
 	if (!holding || (place->kind != HANDOVER_CLAIM && place->cut != holding->cut)) {
 		handover_free_place(fleet, at);
 		return 0;
 	}
 	if (place->kind == HANDOVER_CLAIM) {
-		claim_resume(fleet, holding, at + 1);
+		claim_resume(fleet, holding, at + 1, place->parts_bytes);
 		return 0;
 	}
 	lease = &holding->reserve;
@@ -119,6 +121,16 @@ static int resume_place(struct fleet *fleet, uint32_t at)
 	resume_lease(fleet, holding, lease, place);
 	lease->place = at + 1;
 	return 0;
+}
+
+/* Until it is told what was used of windows of the calendar, they are worth nothing now. */
+static void resume_share(struct fleet *fleet, struct holding *holding)
+{
+	struct rest rest = rest_unknown(holding->settings, holding->saved);
+
+	leases_reshare(fleet, holding);
+	leases_join_use(fleet, holding, &rest, holding->held);
+	caps_resume(fleet, holding);
 }
 
 static bool is_resumable(const struct handover_memory *memory)
@@ -169,6 +181,6 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	if (!err)
 		err = key_leases_resume(fleet);
 	for (struct holding *h = holdings_first(fleet); h; h = h->next)
-		leases_reshare(fleet, h);
+		resume_share(fleet, h);
 	return err;
 }

@@ -22,7 +22,7 @@ struct room {
 	uint32_t claims;
 	uint32_t keys;		    /* that are leased */
 	uint32_t own_bytes;	    /* of the paths of claims */
-	uint32_t agreed_rate_bytes; /* of those of /a/LID that are watched */
+	uint32_t agreed_rate_bytes; /* of those of /a/LID and /w/LID whose data are watched */
 	uint32_t claims_bytes;	    /* of those of /w/LID that are */
 	bool full;		    /* that there is no room for more was told */
 	uint64_t claims_from_ns;    /* after there was no room for one: not before */
@@ -92,9 +92,9 @@ uint32_t room_for_leases(const struct fleet *fleet)
 	return room->leases < FLEET_LEASES_MAX ? FLEET_LEASES_MAX - room->leases : 0;
 }
 
-bool room_for_claim(const struct fleet *fleet, const struct holding *holding)
+bool room_for_claim(const struct fleet *fleet, const struct holding *holding, uint32_t parts_bytes)
 {
-	return room_for(fleet, path_bytes(fleet, ZNODE_CLAIM, holding->id));
+	return room_for(fleet, path_bytes(fleet, ZNODE_CLAIM, holding->id) + parts_bytes);
 }
 
 bool room_is_scarce(const struct fleet *fleet)
@@ -114,10 +114,10 @@ void room_count_lease(struct fleet *fleet, bool there)
 		room->full = false;
 }
 
-void room_count_claim(struct fleet *fleet, uint64_t id, bool there)
+void room_count_claim(struct fleet *fleet, uint64_t id, uint32_t parts_bytes, bool there)
 {
 	struct room *room = fleet->room;
-	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIM, id);
+	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIM, id) + parts_bytes;
 
 	room->claims = there ? room->claims + 1 : room->claims - 1;
 	room->own_bytes = there ? room->own_bytes + bytes : room->own_bytes - bytes;
@@ -128,33 +128,57 @@ void room_count_key(struct fleet *fleet, bool there)
 	fleet->room->keys = there ? fleet->room->keys + 1 : fleet->room->keys - 1;
 }
 
-void room_count_left(struct fleet *fleet, uint64_t id)
+void room_count_left(struct fleet *fleet, uint64_t id, uint32_t parts_bytes)
 {
-	fleet->room->own_bytes += path_bytes(fleet, ZNODE_CLAIM, id);
+	fleet->room->own_bytes += path_bytes(fleet, ZNODE_CLAIM, id) + parts_bytes;
 }
 
-bool room_watch_agreed_rate(struct fleet *fleet, struct holding *holding)
+/* Gives the node of @kind room for a watch of its data, unless it has it: @watched. */
+static bool watch_data(struct fleet *fleet, enum znode_kind kind, uint64_t id, bool *watched)
 {
 	struct room *room = fleet->room;
-	uint32_t bytes = path_bytes(fleet, ZNODE_AGREED_RATE, holding->id);
+	uint32_t bytes = path_bytes(fleet, kind, id);
 
-	if (holding->agreed_rate_watched)
+	if (*watched)
 		return true;
 	if (room->agreed_rate_bytes + bytes > FLEET_AGREED_RATE_BYTES_MAX)
 		return false;
-	holding->agreed_rate_watched = true;
+	*watched = true;
 	room->agreed_rate_bytes += bytes;
 	return true;
 }
 
+static void unwatch_data(struct fleet *fleet, enum znode_kind kind, uint64_t id, bool *watched)
+{
+	if (!*watched)
+		return;
+	*watched = false;
+	fleet->room->agreed_rate_bytes -= path_bytes(fleet, kind, id);
+}
+
+bool room_watch_agreed_rate(struct fleet *fleet, struct holding *holding)
+{
+	return watch_data(fleet, ZNODE_AGREED_RATE, holding->id, &holding->agreed_rate_watched);
+}
+
 void room_unwatch_agreed_rate(struct fleet *fleet, struct holding *holding)
 {
-	struct room *room = fleet->room;
+	unwatch_data(fleet, ZNODE_AGREED_RATE, holding->id, &holding->agreed_rate_watched);
+}
 
-	if (!holding->agreed_rate_watched)
-		return;
-	holding->agreed_rate_watched = false;
-	room->agreed_rate_bytes -= path_bytes(fleet, ZNODE_AGREED_RATE, holding->id);
+bool room_watch_told(struct fleet *fleet, struct holding *holding)
+{
+	return watch_data(fleet, ZNODE_CLAIMS, holding->id, &holding->told_watched);
+}
+
+void room_unwatch_told(struct fleet *fleet, struct holding *holding)
+{
+	unwatch_data(fleet, ZNODE_CLAIMS, holding->id, &holding->told_watched);
+}
+
+bool room_watches_told(const struct holding *holding)
+{
+	return holding->told_watched;
 }
 
 void room_was_missing(struct fleet *fleet)

@@ -13,6 +13,7 @@
 #include "core/fleet/session.h"
 #include "core/fleet/take.h"
 #include "core/fleet/transaction.h"
+#include "core/fleet/wants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ struct search {
 	struct listing leaves, reserve;
 	bool knows_hosts;	/* which hosts there are was listed since */
 	bool knows_ends;	/* so was which hosts were ended */
+	uint32_t ends_read;	/* and the caps that so many of these had told */
 	struct claim_line line; /* owned */
 	uint32_t batch;		/* leaves in one transaction, at most */
 	uint32_t refusals;
@@ -75,8 +77,7 @@ static void free_lists(struct search *search)
 {
 	tiles_free(&search->leaves.tiles);
 	tiles_free(&search->reserve.tiles);
-	free(search->line.claims);
-	search->line.claims = NULL;
+	claim_free_line(&search->line);
 }
 
 static void free_search(struct search *search)
@@ -225,14 +226,46 @@ static bool lacks_ends(struct fleet *fleet, const struct search *search)
 		(lacks_reserve(search) && has_gone(fleet, &search->reserve.tiles)));
 }
 
+static bool has_windows(const struct holding *holding)
+{
+	const struct settings *settings = holding->settings;
+
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		if (rate_is_window(&settings->limits[i].rate))
+			return true;
+	}
+	return false;
+}
+
+/* Returns a tile that is lacking of a host whose end is to be read first; NULL: there is none. */
+static const struct tile *tile_to_read(struct fleet *fleet, const struct search *search)
+{
+	const struct tiles *tiles = &search->leaves.tiles;
+
+	if (search->ends_read >= TILES_GONE_MAX || !has_windows(search->holding) ||
+	    !lacks_leaves(fleet, search))
+		return NULL;
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		const struct tile *tile = &tiles->list[i];
+		uint32_t epoch = tile_is_clean(tile) ? EPOCH_NONE
+						     : neighbour_end_epoch(fleet, tile->hid);
+
+		if (epoch && !neighbour_caps(fleet, tile->hid, epoch))
+			return tile;
+	}
+	return NULL;
+}
+
 static void list_hosts(struct fleet *fleet, struct search *search);
 static void list_ends(struct fleet *fleet, struct search *search);
+static bool read_end(struct fleet *fleet, struct search *search, const struct tile *tile);
 
 /* All that is needed is listed: lets something be taken, if there is something. */
 static void judge(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
 	uint32_t clean = count_free(&search->leaves, true), any;
+	const struct tile *tile;
 
 	if (!may_go_on(fleet, search)) {
 		end_round(fleet, search);
@@ -246,6 +279,9 @@ static void judge(struct fleet *fleet, struct search *search)
 		list_ends(fleet, search);
 		return;
 	}
+	tile = tile_to_read(fleet, search);
+	if (tile && read_end(fleet, search, tile))
+		return;
 	take_mark_gone(fleet, &search->leaves.tiles);
 	take_mark_gone(fleet, &search->reserve.tiles);
 	any = count_free(&search->leaves, false);
@@ -259,16 +295,6 @@ static void judge(struct fleet *fleet, struct search *search)
 }
 
 /* Lists */
-
-static void make_folder(struct fleet *fleet, const char *path)
-{
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
-
-	if (request && request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
-		request_send(fleet, request);
-	else if (request)
-		request_free(request);
-}
 
 static void list_all(struct fleet *fleet, struct search *search);
 
@@ -302,6 +328,18 @@ static void watch_leaves(struct fleet *fleet, const struct search *search)
 	}
 }
 
+/* Weighs the claims of @line, and lets children have their places by this host's. */
+static void weigh(struct fleet *fleet, struct holding *holding, const struct claim_line *line)
+{
+	balance_weigh(holding->balance, line, demand_wanted(holding), holding_count(holding));
+	for (uint32_t i = 0; i < line->count; i++) {
+		if (line->claims[i].sequence == line->own &&
+		    holding->balance->share.target != UINT32_MAX)
+			wants_follow(fleet, holding, line->claims[i].parts,
+				     line->claims[i].part_count, line->claims[i].wanted);
+	}
+}
+
 static void listed(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
@@ -320,8 +358,7 @@ static void listed(struct fleet *fleet, struct search *search)
 	}
 	watch_leaves(fleet, search);
 	if (holding_has_numbers(holding->settings))
-		balance_weigh(holding->balance, &search->line, demand_wanted(holding),
-			      holding_count(holding));
+		weigh(fleet, holding, &search->line);
 	else
 		apportion_note_listed(fleet, holding, &search->leaves.tiles, &search->line);
 	demand_update(fleet, holding);
@@ -349,6 +386,30 @@ static void ends_listed(struct fleet *fleet, struct request *request)
 	search->knows_ends = true;
 	neighbour_note_ends(fleet, request);
 	judge(fleet, search);
+}
+
+static void end_read(struct fleet *fleet, struct request *request)
+{
+	struct search *search = request->of.search;
+
+	search->pending--;
+	neighbour_note_end(fleet, request);
+	judge(fleet, search);
+}
+
+/* Reads the end of the host of @tile. False: there is no memory. */
+static bool read_end(struct fleet *fleet, struct search *search, const struct tile *tile)
+{
+	uint32_t epoch = neighbour_end_epoch(fleet, tile->hid);
+	struct request *request = neighbour_ask_end(tile->hid, epoch, end_read);
+
+	if (!request)
+		return false;
+	request->of.search = search;
+	search->ends_read++;
+	search->pending++;
+	request_send(fleet, request);
+	return true;
 }
 
 static bool read_tiles(const struct search *search, bool reserve, const struct request *request,
@@ -383,7 +444,7 @@ static void claims_listed(struct fleet *fleet, struct request *request)
 
 	search->pending--;
 	if (request->answer == ANSWER_NO_NODE)
-		make_folder(fleet, request->path);
+		(void)request_send_one(fleet, OPERATION_CREATE, request->path, NULL, 0, NULL);
 	if (request->answer == ANSWER_OK) {
 		if (!claim_parse_all(fleet, search->holding, request, &search->line))
 			search->failed = true;
@@ -452,6 +513,7 @@ static void list_all(struct fleet *fleet, struct search *search)
 	search->retry_ns = 0;
 	search->knows_hosts = false;
 	search->knows_ends = false;
+	search->ends_read = 0;
 	search->reserve.wanted = search->holding->settings->reserve_hosts;
 	list_tiles(fleet, search, false);
 	if (search->reserve.wanted)

@@ -1,5 +1,6 @@
 /* status - what a fleet says of itself to those who look, see fleet.h. */
 #include "core/fleet/baseline.h"
+#include "core/fleet/claim.h"
 #include "core/fleet/membership.h"
 #include "core/fleet/parts.h"
 #include "core/fleet/replicate.h"
@@ -107,6 +108,18 @@ bool fleet_is_up_to_date(const struct fleet *fleet)
 {
 	return session_state(fleet) == FLEET_READY && !baseline_is_stale(fleet) &&
 	       !replicate_runs(fleet);
+}
+
+uint32_t fleet_host_count(const struct fleet *fleet)
+{
+	return membership_count(fleet);
+}
+
+uint64_t fleet_claimed_ns(const struct fleet *fleet, const struct holding *holding)
+{
+	uint64_t since_ns = claim_since_ns(holding);
+
+	return since_ns ? fleet->engine->schedule.now_ns - since_ns : NEVER_NS;
 }
 
 bool fleet_knows_hosts(const struct fleet *fleet)

@@ -289,12 +289,27 @@ const struct seen_host *survey_hosts(const struct fleet *fleet)
 	return fleet->surveys->hosts;
 }
 
-int64_t survey_now_ms(const struct fleet *fleet)
+/* By the coordinator's clock, as far as it is known; 0 if it is not. */
+static int64_t now_ms(const struct fleet *fleet)
 {
 	if (!fleet->surveys->clock_ms)
 		return 0;
 	return fleet->surveys->clock_ms +
 	       (int64_t)((fleet->now_ns - fleet->surveys->clock_ns) / 1000000);
+}
+
+int64_t survey_silent_s(const struct fleet *fleet, const struct seen_host *host)
+{
+	int64_t silent_ms = now_ms(fleet) - host->changed_ms;
+
+	return host->changed_ms && silent_ms > 0 ? silent_ms / 1000 : 0;
+}
+
+const struct limiter *survey_limiter(const struct fleet *fleet, const struct host_slot *slot)
+{
+	const struct holding *holding = holdings_find(fleet, slot->id);
+
+	return holding ? holding->limiter : NULL;
 }
 
 const struct seen_tiles *survey_tiles(const struct holding *holding, bool reserve)

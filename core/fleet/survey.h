@@ -49,8 +49,11 @@ bool survey_is_done(const struct fleet *fleet, const struct holding *holding, ui
 /* The hosts that were seen, NULL: none. */
 const struct seen_host *survey_hosts(const struct fleet *fleet);
 
-/* By the coordinator's clock, as far as it is known; 0 if it is not. */
-int64_t survey_now_ms(const struct fleet *fleet);
+/* Returns the seconds since the last transaction of @host; 0: none, or they are not known. */
+int64_t survey_silent_s(const struct fleet *fleet, const struct seen_host *host);
+
+/* Returns the limiter in which @slot of a host is open. NULL: this host does not know it. */
+const struct limiter *survey_limiter(const struct fleet *fleet, const struct host_slot *slot);
 
 /*
  * Returns the tiles of @holding, with @reserve those of the reserve, as they were seen last: none,

@@ -9,6 +9,7 @@
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
+#include "core/limiter/learning.h"
 
 #include <string.h>
 
@@ -248,6 +249,71 @@ static void take_gain(struct fleet *fleet, const struct item *item, const struct
 	}
 }
 
+/* Tells whether the rest of @gain does. */
+static bool counts(const struct fleet *fleet, const struct item *item, const struct tile *gain)
+{
+	return lease_of(item, gain)->state == LEASE_HELD && !item->holding->limiter->removed &&
+	       term_runs(fleet) && epoch_rest_counts(&fleet->epochs, gain);
+}
+
+/*
+ * Rule 20: returns what was used at most of limit @cap->limit by the leaves of @gain, a part of
+ * those that @cap is of.
+ */
+static struct window_use use_under(const struct host_cap *cap, const struct tile *gain)
+{
+	const i128 billion = 1000000000;
+	i128 all = (i128)cap->tokens * billion * tile_size(gain);
+
+	return (struct window_use){cap->begin_s, (all + cap->leaves - 1) / cap->leaves};
+}
+
+/*
+ * Lets @rest say what the host of @gain, which was ended, told of windows, if no election lies
+ * between that and the take.
+ */
+static void add_caps(struct fleet *fleet, const struct item *item, const struct tile *gain,
+		     struct rest *rest)
+{
+	const struct holding *holding = item->holding;
+	const struct host_caps *caps = *gain->hid ? neighbour_caps(fleet, gain->hid, gain->epoch)
+						  : NULL;
+
+	if (!caps || gain->epoch != fleet->epochs.newest || holding->limiter->removed ||
+	    !term_runs(fleet))
+		return;
+	for (uint32_t i = 0; i < caps->count; i++) {
+		const struct host_cap *cap = &caps->list[i];
+		struct window_use use = use_under(cap, gain);
+
+		if (cap->id == holding->id && cap->cut == item->cut &&
+		    cap->saved == holding->saved && cap->epoch == gain->epoch &&
+		    cap->limit < rest->count && rest_is_window(rest, cap->limit) &&
+		    tile_size(gain) <= cap->leaves)
+			rest_set_use(rest, cap->limit, &use);
+	}
+}
+
+/* Notes what was used of windows and quotas of @gain, before its leaves count. */
+static void join_use(struct fleet *fleet, const struct item *item, const struct tile *gain)
+{
+	struct holding *holding = item->holding;
+	const struct plan *plan = item->plan;
+	struct rest rest = rest_unknown(holding->settings, holding->saved);
+
+	if (item->reserve || lease_of(item, gain)->state != LEASE_HELD)
+		return;
+	if (counts(fleet, item, gain)) {
+		rest = rest_now(&gain->rest, &plan->rules.full, gain->first, gain->last,
+				plan->before.leaves);
+		learning_gain(holding->limiter, tile_size(gain));
+	} else {
+		add_caps(fleet, item, gain, &rest);
+		leases_note_unproven(fleet, holding, tile_size(gain));
+	}
+	leases_join_use(fleet, holding, &rest, tile_size(gain));
+}
+
 /* Lets the rest of @gain join the buckets, if it counts. */
 static void join_rest(struct fleet *fleet, const struct item *item, const struct tile *gain)
 {
@@ -255,14 +321,15 @@ static void join_rest(struct fleet *fleet, const struct item *item, const struct
 	const struct plan *plan = item->plan;
 	struct rest rest;
 
-	if (lease_of(item, gain)->state != LEASE_HELD || limiter->removed || !term_runs(fleet) ||
-	    !epoch_rest_counts(&fleet->epochs, gain))
+	if (!counts(fleet, item, gain))
 		return;
 	rest = rest_now(&gain->rest, &plan->rules.full, gain->first, gain->last,
 			plan->before.leaves);
 	for (uint32_t i = 0; i < limiter->bucket_count && i < rest.count; i++) {
 		struct bucket_part part = rest_part(&rest, i);
 
+		if (bucket_is_window(&limiter->buckets[i]))
+			continue;
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
 		bucket_join(&limiter->buckets[i], &part);
 	}
@@ -277,6 +344,8 @@ static void taken(struct fleet *fleet, const struct item *item)
 	leases_name(fleet, item, &plan->after);
 	for (uint32_t i = 0; i < plan->gain_count; i++)
 		take_gain(fleet, item, &plan->gains[i]);
+	for (uint32_t i = 0; i < plan->gain_count; i++)
+		join_use(fleet, item, &plan->gains[i]);
 	leases_reshare(fleet, holding);
 	for (uint32_t i = 0; i < plan->gain_count; i++)
 		join_rest(fleet, item, &plan->gains[i]);

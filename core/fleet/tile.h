@@ -3,7 +3,7 @@
  *
  *	A-B+E+L		free and clean: given back by a host that had stopped using it. E is the
  *			epoch of that host's transactions, 0: none is known. L is what is left in
- *			its buckets (rest.h).
+ *			its buckets, or was used of windows of the calendar (rest.h).
  *	A-B.HID		leased by that host
  *
  * A tile of one leaf has A instead of A-B. At every moment a limiter's tiles cover all of its

@@ -41,7 +41,9 @@
 /* Values that are shared beside leases. */
 #define FLEET_AGREED_RATE_SPACING_NS NSEC_PER_SEC /* between two writes of an agreed rate */
 #define FLEET_AGREED_RATE_UNWATCHED_NS \
-	(5 * NSEC_PER_SEC)			 /* between two reads of one that is not watched */
-#define FLEET_SURVEY_FRESH_NS (NSEC_PER_SEC / 5) /* the same is not read again sooner */
+	(5 * NSEC_PER_SEC)		     /* between two reads of one that is not watched */
+#define FLEET_TOLD_SPACING_NS	NSEC_PER_SEC /* the same of quotas that were told */
+#define FLEET_TOLD_UNWATCHED_NS (5 * NSEC_PER_SEC) /* likewise */
+#define FLEET_SURVEY_FRESH_NS	(NSEC_PER_SEC / 5) /* the same is not read again sooner */
 
 #endif

@@ -1,11 +1,13 @@
 /* transaction - one transaction at a time, see transaction.h. */
 #include "core/fleet/transaction.h"
 #include "core/fleet/baseline.h"
+#include "core/fleet/caps.h"
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/request.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
+#include "core/fleet/uses.h"
 #include "core/fleet/znode.h"
 
 #include <assert.h>
@@ -136,13 +138,14 @@ void transaction_add_claim(struct fleet *fleet, const struct request *request,
 }
 
 /* A join sets the node that it creates, too: its answer has an epoch then (epoch.h). */
-static bool add_host(const struct fleet *fleet, struct request *request, bool joins, bool used)
+static bool add_host(struct fleet *fleet, struct request *request, bool joins, bool used)
 {
 	struct host_record host = {
 		.weight = fleet->options->weight, .held = room_leases(fleet), .renews = used};
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
 	snprintf(host.name, sizeof(host.name), "%s", fleet->options->host);
+	uses_enter(fleet, &host);
 	record_print_host(&host, text);
 	znode_path_named(ZNODE_HOST, 0, session_hid(fleet), path);
 	if (joins && !request_add(request, OPERATION_CREATE, path, text, 0, NODE_EPHEMERAL))
@@ -182,8 +185,26 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 	return NULL;
 }
 
+/* Tells whether a transaction of @kind tells the caps: one that changes no settings. */
+static bool tells_caps(enum transaction_kind kind)
+{
+	return kind == TRANSACTION_RENEW || kind == TRANSACTION_TAKE || kind == TRANSACTION_GIVE ||
+	       kind == TRANSACTION_CLAIM || kind == TRANSACTION_SWEEP || kind == TRANSACTION_KEY ||
+	       kind == TRANSACTION_END;
+}
+
 void transaction_send(struct fleet *fleet, struct request *request)
 {
+	char text[HOST_CAPS_TEXT];
+
+	/* By then the leaves that it is about are not settled. */
+	if (!tells_caps(fleet->transaction->kind)) {
+		caps_leave_out(fleet);
+	} else {
+		caps_enter(fleet, fleet->transaction->kind == TRANSACTION_RENEW, text);
+		if (!request_append(request, OPERATION_HOST, text))
+			caps_leave_out(fleet);
+	}
 	request_send(fleet, request);
 }
 

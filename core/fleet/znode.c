@@ -40,7 +40,7 @@ enum {
 	FOLDER_LENGTH = 2,
 	ID_DIGITS_MAX = 18,
 	CUT_DIGITS_MAX = 19,
-	NAME_MAX_BYTES = 60, /* of a name that was listed */
+	NAME_MAX_BYTES = 400, /* of a name that was listed */
 	/* Bytes of names at most, with the slash before them. */
 	HID_BYTES = 1 + HID_TEXT - 1,
 	CLAIM_BYTES = HID_BYTES + 5 + 5 + 11,	/* -N, -W and -SEQ */
@@ -48,7 +48,13 @@ enum {
 	END_BYTES = HID_BYTES + 1 + 10,		/* +E */
 	KEY_BYTES = 1 + 16,
 	CLAIM_WEIGHT_MAX = 1000,
+	PART_BYTES = 1 + ID_DIGITS_MAX + 5, /* +LID.N */
+	REST_BYTES = 1 + 2 + 5 + 1 + 6,	    /* +pP.N.W */
+	PARTS_BYTES = PARTS_OF_CHILDREN * PART_BYTES + PRIORITIES * REST_BYTES,
 };
+
+_Static_assert(CLAIM_BYTES + PARTS_BYTES <= NAME_MAX_BYTES, "a claim is read whole");
+_Static_assert(NAME_MAX_BYTES + 24 < ZNODE_TEXT, "a path has room for /w, LID and any name");
 
 static const uint64_t SEQUENCE_MAX = UINT64_C(9999999999999999);
 static const char HID_LETTERS[] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -200,30 +206,111 @@ bool znode_end_parse(const char *name, char hid[HID_TEXT], uint32_t *epoch)
 	return true;
 }
 
-void znode_claim_print(const char *hid, uint32_t wanted, uint32_t weight, char name[ZNODE_TEXT])
+static int print_part(const struct part *part, char *text, size_t size)
 {
-	snprintf(name, ZNODE_TEXT, "%s-%" PRIu32 "-%" PRIu32 "-", hid, wanted, weight);
+	uint32_t weight = part->weight < REST_WEIGHT_MAX ? part->weight : REST_WEIGHT_MAX;
+
+	if (part->child != PART_REST)
+		return snprintf(text, size, "+%" PRIu64 ".%" PRIu32, part->child, part->wanted);
+	return snprintf(text, size, "+p%" PRIu32 ".%" PRIu32 ".%" PRIu32, part->priority,
+			part->wanted, weight);
 }
 
-bool znode_claim_parse(const char *name, struct claim *claim)
+void znode_claim_print(const char *hid, uint32_t wanted, uint32_t weight, const struct part *parts,
+		       uint32_t part_count, char name[ZNODE_TEXT])
 {
-	const char *whole = name;
-	uint64_t wanted, weight, sequence;
+	int used = snprintf(name, ZNODE_TEXT, "%s-%" PRIu32 "-%" PRIu32, hid, wanted, weight);
 
+	for (uint32_t i = 0; i < part_count; i++)
+		used += print_part(&parts[i], name + used, ZNODE_TEXT - (size_t)used);
+	snprintf(name + used, ZNODE_TEXT - (size_t)used, "-");
+}
+
+/* Reads `.` and a number from 1 to @most behind it, and moves *@text behind both. */
+static bool scan_amount(const char **text, uint64_t most, uint32_t *amount)
+{
+	uint64_t value;
+
+	if (**text != '.')
+		return false;
+	++*text;
+	if (!record_parse_digits(text, most, &value) || !value)
+		return false;
+	*amount = (uint32_t)value;
+	return true;
+}
+
+/* Reads a part behind its plus, and moves *@text behind it. False: it is none. */
+static bool scan_part(const char **text, struct part *part)
+{
+	uint64_t priority;
+
+	*part = (struct part){.weight = SIBLING_WEIGHT_DEFAULT};
+	if (**text != 'p')
+		return strspn(*text, "0123456789") <= ID_DIGITS_MAX &&
+		       record_parse_digits(text, UINT64_MAX, &part->child) &&
+		       scan_amount(text, PARTITIONS_MAX, &part->wanted);
+	++*text;
+	part->child = PART_REST;
+	if (!record_parse_digits(text, PRIORITIES - 1, &priority) ||
+	    !scan_amount(text, PARTITIONS_MAX, &part->wanted) ||
+	    !scan_amount(text, REST_WEIGHT_MAX, &part->weight))
+		return false;
+	part->priority = (uint32_t)priority;
+	return true;
+}
+
+/* Tells whether @part may follow @before: so no child, and no class, has two. */
+static bool may_follow(const struct part *part, const struct part *before)
+{
+	if (before->child == PART_REST)
+		return part->child == PART_REST && part->priority < before->priority;
+	return part->child > before->child;
+}
+
+/* Reads all parts of @claim, and moves *@text behind them. False: one is wrong. */
+static bool scan_parts(const char **text, struct claim *claim, struct part *parts)
+{
+	uint32_t children = 0;
+
+	while (**text == '+') {
+		struct part *part = &parts[claim->part_count];
+
+		++*text;
+		if (claim->part_count == PARTS_MAX || !scan_part(text, part) ||
+		    part->wanted > claim->wanted ||
+		    (claim->part_count && !may_follow(part, part - 1)))
+			return false;
+		children += part->child != PART_REST;
+		claim->part_count++;
+	}
+	return children <= PARTS_OF_CHILDREN;
+}
+
+bool znode_claim_parse(const char *name, struct claim *claim, struct part *parts)
+{
+	uint64_t wanted, weight;
+
+	*claim = (struct claim){.name = name, .parts = parts};
 	if (strspn(name, HID_LETTERS) != HID_TEXT - 1)
 		return false;
 	name += HID_TEXT - 1;
 	if (*name++ != '-' || !record_parse_digits(&name, PARTITIONS_MAX, &wanted) || !wanted ||
-	    *name++ != '-' || !record_parse_digits(&name, CLAIM_WEIGHT_MAX, &weight) || !weight ||
-	    *name++ != '-' || !record_parse_digits(&name, SEQUENCE_MAX, &sequence) || *name)
+	    *name++ != '-' || !record_parse_digits(&name, CLAIM_WEIGHT_MAX, &weight) || !weight)
 		return false;
-	*claim = (struct claim){
-		.wanted = (uint32_t)wanted,
-		.weight = (uint32_t)weight,
-		.sequence = sequence,
-		.name = whole,
-	};
-	return true;
+	claim->wanted = (uint32_t)wanted;
+	claim->weight = (uint32_t)weight;
+	if (parts && !scan_parts(&name, claim, parts))
+		return false;
+	return *name++ == '-' && record_parse_digits(&name, SEQUENCE_MAX, &claim->sequence) &&
+	       !*name;
+}
+
+uint32_t znode_claim_parts_bytes(const char *claim)
+{
+	const char *parts = strchr(claim, '+'), *end = strrchr(claim, '-');
+
+	return parts ? (uint32_t)(end - parts) : 0;
 }
 
 bool znode_claim_is_of(const char *claim, const char *hid)

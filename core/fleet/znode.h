@@ -9,7 +9,7 @@
 #include "core/fleet/record.h"
 #include "core/fleet/share.h"
 
-enum { ZNODE_TEXT = 384 }; /* for any path, with the zero at its end */
+enum { ZNODE_TEXT = 448 }; /* for any path, with the zero at its end */
 
 enum znode_kind {
 	ZNODE_LAYOUT,	   /* the layout's version */
@@ -75,7 +75,7 @@ bool znode_parse(const char *path, struct znode *znode);
 
 /*
  * Bytes of a path of @kind at most, below that of the fleet; @id: LID, where the kind has one. Of a
- * tile: of one that is leased.
+ * tile: of one that is leased. Of a claim: without parts.
  */
 uint32_t znode_bytes(enum znode_kind kind, uint64_t id);
 
@@ -93,11 +93,24 @@ bool znode_is_hid(const char *name);
 void znode_end_print(const char *hid, uint32_t epoch, char name[ZNODE_TEXT]);
 bool znode_end_parse(const char *name, char hid[HID_TEXT], uint32_t *epoch);
 
-/* Prints the begin of a claim's name, HID-N-W-; the coordinator adds SEQ, its place in line. */
-void znode_claim_print(const char *hid, uint32_t wanted, uint32_t weight, char name[ZNODE_TEXT]);
+/*
+ * Prints the begin of a claim's name, HID-N-W[+PART...]-; the coordinator adds SEQ, its place in
+ * line. A part is LID.N, what that child of the limiter wants (0: its own queue), in the order of
+ * the ids; then pP.N.W is what children of priority P want that have no such part, the highest
+ * first, with the sum of their weights. @parts are so many, in that order.
+ */
+void znode_claim_print(const char *hid, uint32_t wanted, uint32_t weight, const struct part *parts,
+		       uint32_t part_count, char name[ZNODE_TEXT]);
 
-/* Reads a child of ZNODE_CLAIMS, HID-N-W-SEQ; @claim's name is @name. False: it is none. */
-bool znode_claim_parse(const char *name, struct claim *claim);
+/*
+ * Reads a child of ZNODE_CLAIMS, HID-N-W[+PART...]-SEQ; @claim's name is @name. Its parts are put
+ * into @parts, room for PARTS_MAX, where only the rest has a weight and a priority yet; with NULL
+ * it may have none. False: it is no claim.
+ */
+bool znode_claim_parse(const char *name, struct claim *claim, struct part *parts);
+
+/* Returns the bytes of the parts in @claim, a claim's name or the begin of it. */
+uint32_t znode_claim_parts_bytes(const char *claim);
 
 /* Tells whether @claim, a name that was parsed, is that of host @hid. */
 bool znode_claim_is_of(const char *claim, const char *hid);

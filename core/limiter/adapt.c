@@ -156,6 +156,23 @@ bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, doubl
 	return true;
 }
 
+bool adapt_told(struct adapt_state *state, const struct adapt *adapt, double told, double full,
+		const struct adapt_work *work, uint64_t now_ns)
+{
+	double rate = fmax(told, rate_per_second(&adapt->min));
+
+	if (rate >= fmin(state->rate, full))
+		return false;
+	state->rate = rate;
+	state->ceiling = rate;
+	state->held = 0;
+	state->hold = ADAPT_HOLD;
+	state->grown_s = 0;
+	state->looked = *work;
+	state->looked_ns = now_ns;
+	return true;
+}
+
 /* Returns the part that a period without throttling adds. */
 static double additional(struct adapt_state *state, const struct adapt *adapt, double full)
 {

@@ -21,6 +21,8 @@
  * smoothed (0.8 of the newest), as the SDKs do; the part of it that went through, likewise. Time
  * without any work, and in pauses (backoff.h), belongs to none.
  *
+ * Where the service says what it gives, and that is less than the rate, the rate becomes that.
+ *
  * Where several hosts share what they learn (agreed_rate.h) a host lowers the rate for itself at
  * once, but only proposes a higher one, at most once a second, and grows when it is that of all.
  *
@@ -81,6 +83,13 @@ void adapt_measure(struct adapt_state *state, const struct adapt_work *work, dou
  */
 bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, double full, bool shared,
 		     uint64_t now_ns);
+
+/*
+ * The service said that it gives @told tokens a second. @full as above. True: the rate is another,
+ * that or `min`, and grows from there as from a ceiling.
+ */
+bool adapt_told(struct adapt_state *state, const struct adapt *adapt, double told, double full,
+		const struct adapt_work *work, uint64_t now_ns);
 
 /*
  * A look at whether to grow, when adapt_next_ns() says so. @starved: somebody waits for nothing but

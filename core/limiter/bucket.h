@@ -23,6 +23,9 @@
  *
  * A debt (charge) is a negative level.
  *
+ * A bucket of windows of the calendar is filled at the beginning of each: window.h. A strict window
+ * has neither flow nor burst: strict.h.
+ *
  * An interrupted reader may have saved up more than the capacity. The bucket can set those tokens
  * aside: no other reader can take them, and the rest goes on as a bucket of its own. They are there
  * again when the reader is back. If the reader never is, they make no difference to others; they go
@@ -31,7 +34,7 @@
 #ifndef RATEFS_CORE_BUCKET_H
 #define RATEFS_CORE_BUCKET_H
 
-#include "core/values/quantity.h"
+#include "core/values/calendar.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,22 +51,64 @@ struct bucket_account {
 	u128 spilled; /* lost to the capacity */
 };
 
-/* Begins an account of @bucket, in @account's memory. */
 struct bucket;
+struct stamps;
+
+/* Begins an account of @bucket, in @account's memory. */
 void bucket_account_open(struct bucket *bucket, struct bucket_account *account);
 
+/* A level does not go below it. */
+#define BUCKET_LEVEL_MIN (-(INT64_C(1) << 62))
+
+enum bucket_kind {
+	BUCKET_FLOW,	/* tokens are released one by one */
+	BUCKET_BATCHES, /* ... or with an interval */
+	BUCKET_WINDOWS, /* of the calendar */
+	BUCKET_STRICT,
+};
+
+enum { BUCKET_KIND_BITS = 2, BUCKET_INTERVAL_BITS = 64 - BUCKET_KIND_BITS };
+#define BUCKET_INTERVAL_MAX ((UINT64_C(1) << BUCKET_INTERVAL_BITS) - 1)
+
+/*
+ * A limiter has one for each limit, and there may be a million: members of different kinds share a
+ * place.
+ */
 struct bucket {
 	struct fraction flow; /* the rate, in lowest terms; 0 lets nothing pass */
-	uint64_t burst;	      /* 0 to TOKENS_MAX; 0: nothing is held */
-	uint64_t interval_ns; /* 0: tokens are released one by one */
-	uint64_t batch;	      /* least capacity that an interval needs, 0 without one */
-	uint64_t awaited;     /* tokens asked for by the reader whose turn it is, or 0 */
-	int64_t level;	      /* whole tokens, rounded down: negative in debt */
-	uint64_t part;	      /* and part/den of one more */
-	int64_t released;     /* with an interval: tokens of the level that may be taken */
-	uint64_t grid_ns;     /* with an interval: the last release */
-	uint64_t filled_ns;   /* level and part are as of this time */
-	uint64_t aside;	      /* tokens of the level that are set aside */
+	uint64_t burst;	      /* 0 to TOKENS_MAX; 0: nothing is held; of a window: its tokens */
+	uint64_t kind : BUCKET_KIND_BITS; /* enum bucket_kind */
+	/*
+	 * Of batches: the time between them. Of strict windows: their length. Of windows of the
+	 * calendar: the burst has this/den of one token more.
+	 */
+	uint64_t interval_ns : BUCKET_INTERVAL_BITS;
+	union {
+		uint64_t batch;	       /* of batches: least capacity that they need */
+		struct window *window; /* of windows of the calendar: borrowed */
+		struct stamps *stamps; /* of a strict window: its log, owned */
+	};
+	union {
+		uint64_t awaited;	/* tokens asked for by the reader whose turn it is, or 0 */
+		struct {		/* of windows of the calendar */
+			bool is_capped; /* window_cap() */
+			uint32_t unknown; /* leaves that are worth nothing in this one */
+		};
+	};
+	int64_t level; /* whole tokens, rounded down: negative in debt */
+	uint64_t part; /* and part/den of one more */
+	union {
+		int64_t released;   /* of batches, strict windows: tokens that may be taken */
+		uint64_t next_used; /* of windows of the calendar: window.h */
+	};
+	/*
+	 * Of batches: the last release. Of windows of the calendar: when the one began that it was
+	 * filled for last, in seconds of the wall clock. Of a strict window: when those were taken
+	 * that are not in the log.
+	 */
+	uint64_t grid_ns;
+	uint64_t filled_ns; /* level and part are as of this time; of the calendar: until then */
+	uint64_t aside;	    /* tokens of the level that are set aside, or above the cap */
 	struct bucket_account *account; /* borrowed; NULL but in the simulator and tests */
 };
 
@@ -73,6 +118,31 @@ struct bucket {
  */
 void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,
 		 uint64_t interval_ns, uint64_t now_ns);
+
+static inline bool bucket_is_window(const struct bucket *bucket)
+{
+	return bucket->kind == BUCKET_WINDOWS;
+}
+
+static inline bool bucket_is_strict(const struct bucket *bucket)
+{
+	return bucket->kind == BUCKET_STRICT;
+}
+
+/* Returns the tokens that are there, in whole; negative in debt. Those under a cap are. */
+static inline int64_t bucket_level(const struct bucket *bucket)
+{
+	return bucket->level - (bucket_is_window(bucket) ? 0 : (int64_t)bucket->aside);
+}
+
+/* Returns the least capacity that its batches need; 0: it has none. */
+static inline uint64_t bucket_batch(const struct bucket *bucket)
+{
+	return bucket->kind == BUCKET_BATCHES ? bucket->batch : 0;
+}
+
+/* Frees what the bucket owns. */
+void bucket_end(struct bucket *bucket);
 
 /* Returns the tokens that an idle bucket holds when it is full. */
 uint64_t bucket_capacity(const struct bucket *bucket);
@@ -116,9 +186,10 @@ void bucket_await(struct bucket *bucket, uint64_t tokens);
 
 /*
  * Sets aside the tokens above the capacity: the reader whose turn it is was interrupted, and may be
- * back. A take of more than the capacity by another reader spills them. Refill first.
+ * back. If the next one, which wants @tokens (0: there is none), wants more than the capacity they
+ * are saved up for it instead. Another such take that comes later spills them. Refill first.
  */
-void bucket_set_aside(struct bucket *bucket);
+void bucket_set_aside(struct bucket *bucket, uint64_t tokens);
 
 /*
  * Takes back the tokens set aside, and then awaits @tokens as bucket_await(): the reader is back,
@@ -132,14 +203,20 @@ uint64_t bucket_tokens(const struct bucket *bucket);
 /* Tells whether @tokens may be taken. Refill first. */
 bool bucket_has(const struct bucket *bucket, uint64_t tokens);
 
-/* Takes @tokens; the level may become negative, down to -2^62, where it stays. Refill first. */
-void bucket_take(struct bucket *bucket, uint64_t tokens);
+/*
+ * Takes @tokens; the level may become negative, down to -2^62, where it stays. Refill first. Where
+ * the step is late they are taken as of the refill, but are in a strict window from @at_ns on.
+ */
+void bucket_take(struct bucket *bucket, uint64_t tokens, uint64_t at_ns);
 
 /*
  * Puts @tokens back as far as the capacity has room for them beside @others, which were taken and
  * may come back; the excess is spilled. Refill first.
  */
 void bucket_put(struct bucket *bucket, uint64_t tokens, uint64_t others);
+
+/* Returns how many tokens it can grant until @at_ns, but at most @most. Refill first. */
+uint64_t bucket_most_until(const struct bucket *bucket, uint64_t at_ns, uint64_t most);
 
 /* Returns the first time from @now_ns on at which @tokens may be taken; NEVER_NS. Refill first. */
 uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_ns);

@@ -1,8 +1,11 @@
 /* change - limiters are made, removed, renamed and set, see change.h. */
 #include "core/limiter/change.h"
+#include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
 #include "core/limiter/slots.h"
+#include "core/limiter/units.h"
+#include "core/values/minima.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -36,11 +39,16 @@ static int get_memory(struct engine *engine, struct change *change, struct limit
 	uint32_t count = change->settings.limit_count;
 	int err = slots_prepare(limiter, &change->settings);
 
+	if (!err)
+		err = keys_prepare(&engine->schedule, limiter, &change->settings);
+
+	if (!err && limiter->turns.sibling)
+		err = order_prepare(limiter->turns.sibling, &change->settings);
 	change->pooled = pool_get(&engine->schedule.pool, &change->settings);
 	if (!limiter->changed_s)
 		change->changed_s = calloc(SETTING_COUNT, sizeof(*change->changed_s));
 	if (count)
-		change->buckets = calloc(count, sizeof(*change->buckets));
+		change->buckets = calloc(1, units_bytes(&change->settings));
 	if (learning_is_needed(&change->settings) && !limiter->learning)
 		change->learning = learning_new(engine->began_ns ^ engine->schedule.now_ns);
 	if (!err && change->pooled && (limiter->changed_s || change->changed_s) &&
@@ -50,6 +58,65 @@ static int get_memory(struct engine *engine, struct change *change, struct limit
 	return refuse(change, -ENOMEM, "no memory for the settings");
 }
 
+/* Returns the sum of the min of all children of @parent but @child. */
+static u128 sum_of_minima(const struct limiter *parent, const struct limiter *child)
+{
+	u128 sum = 0;
+
+	for (const struct limiter *l = parent->first_child; l; l = l->next_sibling) {
+		if (l != child)
+			sum += minima_term(limiter_settings(l));
+	}
+	return sum;
+}
+
+/* Checks that limiters in @parent may have a min of @sum together where @above has @settings. */
+static int check_sum(struct change *change, const struct limiter *parent, u128 sum,
+		     const struct limiter *above, const struct settings *settings)
+{
+	struct rate room = minima_room(settings);
+	char path[PATH_TEXT], path_above[PATH_TEXT];
+
+	if (minima_fit(sum, &room))
+		return 0;
+	tree_path(parent, path);
+	tree_path(above, path_above);
+	return minima_refuse(change->error, sum, path, path_above, &room);
+}
+
+/*
+ * Checks change->settings, of @child of @parent, or of one that is to be made there (NULL): its
+ * min, with those of its siblings, fits the rate of each limiter above it.
+ */
+static int check_min(struct change *change, const struct limiter *parent,
+		     const struct limiter *child)
+{
+	u128 sum = sum_of_minima(parent, child) + minima_term(&change->settings);
+	int err = 0;
+
+	for (const struct limiter *above = parent; above && !err; above = above->parent)
+		err = check_sum(change, parent, sum, above, limiter_settings(above));
+	return err;
+}
+
+/*
+ * Checks the minima that a change of settings concerns: a min that grows, and a rate that gives its
+ * children less. Limiters further down are no reason to refuse a rate: they may be those of others.
+ */
+static int check_minima(struct change *change)
+{
+	const struct limiter *limiter = change->limiter;
+	const struct settings *old = limiter_settings(limiter), *new = &change->settings;
+	struct rate room = minima_room(old), new_room = minima_room(new);
+	int err = 0;
+
+	if (limiter->parent && rate_compare(&new->min, &old->min) > 0)
+		err = check_min(change, limiter->parent, limiter);
+	if (!err && rate_compare(&new_room, &room) < 0)
+		err = check_sum(change, limiter, sum_of_minima(limiter, NULL), limiter, new);
+	return err;
+}
+
 /* Gives a limiter the group of its parent, as in any directory that is setgid. */
 static void inherit_group(const struct limiter *parent, struct owner *owner)
 {
@@ -57,6 +124,32 @@ static void inherit_group(const struct limiter *parent, struct owner *owner)
 		return;
 	owner->gid = parent->gid;
 	owner->access = (uint16_t)(owner->access | ACCESS_SETGID);
+}
+
+/* Refuses settings that hosts of a fleet cannot keep together. */
+static int check_fleet(const struct engine *engine, struct change *change)
+{
+	if (!engine->source->adopt)
+		return 0;
+	if (change->settings.key_concurrency != UINT32_MAX)
+		return refuse(change, -EINVAL,
+			      "key_concurrency is for one host alone: hosts of a fleet do not "
+			      "share the slots of a key");
+	if (settings_have_key_windows(&change->settings))
+		return refuse(change, -ERANGE,
+			      "the hosts of a fleet cannot share windows of the calendar of a key: "
+			      "they are for a single host");
+	if (change->settings.key_share != KEY_SHARE_LEASED)
+		return 0;
+	if (change->settings.key_unit_count)
+		return refuse(change, -ERANGE,
+			      "units of a key cannot be leased: with one key_share is "
+			      "proportional");
+	if (settings_have_strict_keys(&change->settings))
+		return refuse(change, -ERANGE,
+			      "a strict window of a key cannot be leased: with one key_share is "
+			      "proportional");
+	return 0;
 }
 
 static int prepare_make(struct engine *engine, struct change *change)
@@ -81,11 +174,15 @@ static int prepare_make(struct engine *engine, struct change *change)
 	change->settings = SETTINGS_DEFAULT;
 	if (change->text) {
 		err = settings_parse(change->text, &change->settings, change->error);
+		if (!err)
+			err = check_fleet(engine, change);
+		if (!err && change->settings.min.amount)
+			err = check_min(change, parent, NULL);
 		if (err)
 			return err;
 	}
-	change->made = tree_new(change->name);
-	if (!change->made ||
+	change->made = tree_new(parent, change->name);
+	if (!change->made || (!limiter_is_root(parent) && turns_prepare(&parent->turns)) ||
 	    (engine->source->adopt && engine->source->adopt(engine->source, change->made)))
 		return refuse(change, -ENOMEM, "no memory for a limiter");
 	return get_memory(engine, change, change->made);
@@ -122,19 +219,58 @@ static int prepare_rename(struct engine *engine, struct change *change)
 	return change->renamed ? 0 : refuse(change, -ENOMEM, "no memory for a name");
 }
 
+/* Checks that the user of @change may alter what it alters. */
+static int check_denied(struct change *change)
+{
+	const struct settings *old = limiter_settings(change->limiter);
+
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if (change->denied >> id & 1 &&
+		    !setting_equal((enum setting_id)id, old, &change->settings))
+			return refuse(change, -EPERM,
+				      "%s is set by those who may tune the limiter above",
+				      setting_name((enum setting_id)id));
+	}
+	return 0;
+}
+
+/* Overrides a value of the key change->name, or takes that back. */
+static int override_key(struct change *change)
+{
+	enum override_value value = change->setting == CHANGE_KEY_RATE ? OVERRIDE_RATE
+								       : OVERRIDE_BURST;
+	struct override_edits edits = {.text = NULL};
+	int err = overrides_edit(&edits, change->name, value, change->text, change->error);
+
+	if (!err)
+		err = overrides_apply(&edits, &change->settings.overrides, change->error);
+	overrides_end_edits(&edits);
+	return err;
+}
+
 static int prepare_settings(struct engine *engine, struct change *change)
 {
 	int err;
 
-	change->settings = *limiter_settings(change->limiter);
+	change->settings = settings_hold(limiter_settings(change->limiter));
 	if (change->setting < SETTING_COUNT) {
 		err = setting_parse((enum setting_id)change->setting, change->text,
 				    &change->settings, change->error);
 		if (!err)
 			err = settings_check(&change->settings, change->error);
-	} else {
+	} else if (change->setting == CHANGE_CONFIG) {
 		err = settings_parse(change->text, &change->settings, change->error);
+	} else {
+		err = override_key(change);
+		if (!err)
+			err = settings_check(&change->settings, change->error);
 	}
+	if (!err)
+		err = check_fleet(engine, change);
+	if (!err)
+		err = check_denied(change);
+	if (!err)
+		err = check_minima(change);
 	return err ? err : get_memory(engine, change, change->limiter);
 }
 
@@ -154,7 +290,7 @@ static int prepare_change(struct engine *engine, struct change *change)
 	case CHANGE_SETTINGS:
 		return prepare_settings(engine, change);
 	case CHANGE_OWNER:
-		change->settings = *limiter_settings(change->limiter);
+		change->settings = settings_hold(limiter_settings(change->limiter));
 		if (change->unchanged & OWNER_UID)
 			change->owner.uid = change->limiter->uid;
 		if (change->unchanged & OWNER_GID)
@@ -217,9 +353,11 @@ static void apply_settings(struct engine *engine, struct change *change)
 		if (!setting_equal((enum setting_id)id, old, &change->settings))
 			change->altered |= UINT32_C(1) << id;
 	}
+	if (!overrides_equal(old->overrides, change->settings.overrides))
+		change->altered |= ALTERED_OVERRIDES;
+	change->overrides = overrides_count(change->settings.overrides);
 	note_time(change, limiter, seconds_since_start(engine));
 	configure_limiter(engine, change, limiter, true);
-	partition_follow(&engine->schedule, limiter);
 }
 
 /* Puts @limiter, which is in no tree yet, below @parent with its settings and owner. */
@@ -259,9 +397,10 @@ static void apply_change(struct engine *engine, struct change *change)
 static void free_memory(struct change *change)
 {
 	free(change->buckets);
-	free(change->learning);
+	learning_free(change->learning);
 	free(change->changed_s);
 	pool_drop(change->pooled);
+	settings_drop(&change->settings);
 	change->buckets = NULL;
 	change->learning = NULL;
 	change->changed_s = NULL;
@@ -331,6 +470,7 @@ void change_begin(struct engine *engine, struct change *change, uint64_t now_ns)
 	change->changed_s = NULL;
 	change->pooled = NULL;
 	change->renamed = NULL;
+	change->settings.overrides = NULL;
 	change->error[0] = '\0';
 	limiter_hold(change->limiter);
 	list_append(&engine->line, &change->line);
@@ -374,7 +514,7 @@ void change_restart(struct engine *engine, struct change *change)
 int change_apply_settings(struct engine *engine, struct limiter *limiter,
 			  const struct settings *settings, uint32_t *altered)
 {
-	struct change change = {.limiter = limiter, .settings = *settings};
+	struct change change = {.limiter = limiter, .settings = settings_hold(settings)};
 	int err = get_memory(engine, &change, limiter);
 
 	if (err) {
@@ -408,6 +548,7 @@ int change_apply_name(struct engine *engine, struct limiter *limiter, const char
 void change_apply_removal(struct engine *engine, struct limiter *limiter)
 {
 	partition_remove_all(&engine->schedule, limiter);
+	keys_end_windows(limiter);
 	keys_remove(&engine->schedule, limiter);
 	limiter_evict(&engine->schedule, limiter);
 	users_drop(&engine->users, limiter->uid, BOUND_LIMITERS);
@@ -418,7 +559,7 @@ int change_restore(struct engine *engine, struct limiter *parent, const char *na
 		   const struct settings *settings, const struct owner *owner,
 		   const struct level *levels, uint32_t level_count, struct limiter **restored)
 {
-	struct change change = {.settings = *settings};
+	struct change change = {.settings = SETTINGS_DEFAULT};
 	struct limiter *limiter;
 	int err = name_check(name, change.error);
 
@@ -428,8 +569,10 @@ int change_restore(struct engine *engine, struct limiter *parent, const char *na
 		return -EEXIST;
 	if (engine->tree.count >= ENGINE_LIMITERS_MAX || tree_depth(parent) >= DEPTH_MAX)
 		return -ENOSPC;
-	change.made = limiter = tree_new(name);
-	if (!limiter || (engine->source->adopt && engine->source->adopt(engine->source, limiter)) ||
+	change.settings = settings_hold(settings);
+	change.made = limiter = tree_new(parent, name);
+	if (!limiter || (!limiter_is_root(parent) && turns_prepare(&parent->turns)) ||
+	    (engine->source->adopt && engine->source->adopt(engine->source, limiter)) ||
 	    get_memory(engine, &change, limiter)) {
 		unprepare_change(&change);
 		return -ENOMEM;

@@ -12,8 +12,12 @@
 
 enum change_kind { CHANGE_MAKE, CHANGE_REMOVE, CHANGE_RENAME, CHANGE_SETTINGS, CHANGE_OWNER };
 
-/* SETTING_COUNT and above are not settings: the whole `config`. */
-enum { CHANGE_CONFIG = SETTING_COUNT };
+/* SETTING_COUNT and above are not settings: the whole `config`, and what is overridden of a key. */
+enum { CHANGE_CONFIG = SETTING_COUNT, CHANGE_KEY_RATE, CHANGE_KEY_BURST };
+
+/* Of @altered: some overrides differ. */
+#define ALTERED_OVERRIDES (UINT32_C(1) << 31)
+_Static_assert(SETTING_COUNT < 31, "a bit for each setting, and that one");
 
 /* Parts of an owner that a change may leave alone. */
 enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
@@ -36,17 +40,19 @@ struct owner {
 struct change {
 	enum change_kind kind;
 	struct limiter *limiter;       /* the one to be changed; the parent of one to be made */
-	char name[NAME_BYTES_MAX + 1]; /* MAKE and RENAME: the new name */
-	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
+	char name[NAME_BYTES_MAX + 1]; /* MAKE and RENAME: the new name; SETTINGS: the key's */
+	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG ... */
 	const char *text;	       /* SETTINGS, and MAKE (may be NULL): borrowed */
+	uint32_t denied;	       /* SETTINGS: bits of those that it may not alter (EPERM) */
 	unsigned int unchanged;	       /* OWNER: OWNER_UID | ...: these stay as they are */
 	struct owner owner;	       /* MAKE and OWNER: as it shall be */
 
 	/* Filled in by the engine, read by the source. */
-	struct settings settings; /* as they shall be */
+	struct settings settings; /* as they shall be; until it is done with a hold */
 	char path[PATH_TEXT];	  /* of the limiter (or parent), before the change */
-	uint32_t altered;	  /* bit for each setting that differs */
-	int outcome;		  /* once it is done: 0 or -errno */
+	uint32_t altered;	  /* bit for each setting that differs; ALTERED_OVERRIDES */
+	uint32_t overrides;	  /* once it is done: how many keys have some */
+	int outcome;		  /* likewise: 0 or -errno */
 	char error[ERROR_TEXT];	  /* why it was refused, a sentence */
 
 	/* The engine's own. */
@@ -87,7 +93,7 @@ void change_restart(struct engine *engine, struct change *change);
 /*
  * Apply a change that another host has made. Each takes effect at once, whatever changes are under
  * way here; 0, -ENOMEM, or the errno with which the change would be refused here. @altered gets a
- * bit for each setting that differs.
+ * bit for each setting that differs, and ALTERED_OVERRIDES.
  */
 int change_apply_settings(struct engine *engine, struct limiter *limiter,
 			  const struct settings *settings, uint32_t *altered);

@@ -1,7 +1,10 @@
 /* engine - THE entry: one step per event, see engine.h. */
+#include "core/limiter/admission.h"
 #include "core/limiter/change.h"
+#include "core/limiter/forecast.h"
 #include "core/limiter/holding.h"
 #include "core/limiter/partition.h"
+#include "core/limiter/rouse.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +17,7 @@ int engine_init(struct engine *engine, struct source *source, const struct owner
 	engine->schedule.now_ns = now_ns;
 	engine->schedule.users = &engine->users;
 	pool_init(&engine->schedule.pool, engine->schedule.key_seed);
+	engine->schedule.pool.wall.now_ns = &engine->schedule.now_ns;
 	memcpy(engine->users.bounds, BOUNDS_DEFAULT, sizeof(BOUNDS_DEFAULT));
 	if (tree_init(&engine->tree))
 		return -ENOMEM;
@@ -46,11 +50,22 @@ static struct waiter *waiter_of_expiry(struct heap_node *node)
 	return container_of(node, struct expiry, node)->waiter;
 }
 
+/* Finds the limiter that is due first, or the poller whose tokens go back first. NULL: none. */
+static struct heap_node *first_deadline(const struct schedule *schedule)
+{
+	return schedule->frozen ? NULL : schedule->deadlines.root;
+}
+
+static const struct poller *first_called(const struct schedule *schedule)
+{
+	return schedule->frozen ? NULL : list_first(&schedule->called, struct poller, called);
+}
+
 static uint64_t next_due_ns(const struct engine *engine)
 {
-	const struct heap_node *deadline = engine->schedule.deadlines.root;
+	const struct heap_node *deadline = first_deadline(&engine->schedule);
 	const struct heap_node *expiry = engine->schedule.expiries.root;
-	const struct poller *called = list_first(&engine->schedule.called, struct poller, called);
+	const struct poller *called = first_called(&engine->schedule);
 	uint64_t next_ns = deadline ? deadline->key : NEVER_NS;
 
 	if (called && called->until_ns < next_ns)
@@ -65,42 +80,45 @@ uint64_t engine_next_ns(const struct engine *engine)
 
 	if (forget_ns < next_ns)
 		next_ns = forget_ns;
+	if (engine_is_thawing(engine) && engine->thaw_ns < next_ns)
+		next_ns = engine->thaw_ns;
 	if (engine->source->next_ns)
 		source_ns = engine->source->next_ns(engine->source);
 	return source_ns < next_ns ? source_ns : next_ns;
 }
 
-/* Tells the source that tokens of @limiter are asked for, maybe more than this host holds. */
-static void rouse_path(struct engine *engine, struct limiter *limiter)
+/* Tells whether more is due at this instant: tokens that go back, or a limiter. */
+static bool is_due(const struct schedule *schedule)
 {
-	if (!engine->source->rouse)
-		return;
-	for (; limiter; limiter = limiter->parent) {
-		if (limiter->holding)
-			engine->source->rouse(engine->source, limiter);
-	}
-	engine->source->after(engine->source, engine->schedule.now_ns);
+	const struct poller *called = first_called(schedule);
+	const struct heap_node *deadline = first_deadline(schedule);
+
+	return (called && called->until_ns <= schedule->now_ns) ||
+	       (deadline && deadline->key <= schedule->now_ns);
 }
 
-/* Likewise of @tokens, which are not there; of a key, if they are its own that are missing. */
-static void rouse_for_missing(struct engine *engine, struct limiter *limiter, uint64_t tokens)
+static void settle_gathered(struct schedule *schedule)
 {
-	if (limiter->is_key && engine->source->miss && limiter->bucket_count &&
-	    !bucket_has(limiter->buckets, tokens))
-		engine->source->miss(engine->source, limiter);
-	rouse_path(engine, limiter);
+	struct heap_node *gathered;
+
+	while ((gathered = schedule->gathered.root))
+		limiter_settle(schedule, limiter_of_due(gathered));
 }
 
-/* Tells the source that slots of @limiter are asked for, where their number is shared. */
-static void rouse_for_slots(struct engine *engine, struct limiter *limiter)
+/*
+ * Settles @limiter, which is due; NULL: that of the poller whose tokens go back. If more is due at
+ * this instant nothing is granted before all of it has been put forward.
+ */
+static void settle_due(struct schedule *schedule, struct limiter *limiter)
 {
-	if (!engine->source->rouse)
-		return;
-	for (; limiter; limiter = limiter->parent) {
-		if (limiter->holding && limiter->holding->settings->slots.kind == SLOTS_COUNT)
-			engine->source->rouse(engine->source, limiter);
-	}
-	engine->source->after(engine->source, engine->schedule.now_ns);
+	schedule->gathers = !limiter || is_due(schedule);
+	if (limiter)
+		limiter_settle(schedule, limiter);
+	else
+		limiter_uncall(schedule);
+	schedule->gathers = false;
+	if (!is_due(schedule))
+		settle_gathered(schedule);
 }
 
 void engine_run(struct engine *engine, uint64_t now_ns)
@@ -109,25 +127,27 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 	uint64_t earliest_ns = now_ns > ENGINE_CATCH_UP_NS ? now_ns - ENGINE_CATCH_UP_NS : 0;
 	uint64_t next_ns;
 
+	engine->refused_by = SETTING_COUNT;
+	schedule->step_ns = now_ns;
 	if (engine->source->before)
 		engine->source->before(engine->source, now_ns);
 	while ((next_ns = next_due_ns(engine)) <= now_ns && next_ns != NEVER_NS) {
-		struct heap_node *deadline = schedule->deadlines.root;
-		const struct poller *called = list_first(&schedule->called, struct poller, called);
+		struct heap_node *deadline = first_deadline(schedule);
+		const struct poller *called = first_called(schedule);
 		uint64_t at_ns = next_ns > earliest_ns ? next_ns : earliest_ns;
 
 		if (at_ns > schedule->now_ns)
 			schedule->now_ns = at_ns;
 		/*
-		 * Tokens that go back come first: the bucket has room for them before others flow
-		 * in, or they are spilled. Deadlines come before expiries: a reader is served at
-		 * the very end of the time it allows.
+		 * Of what is due at this instant, tokens that go back and deadlines are gathered.
+		 * Expiries come after them: a reader is served at the very end of the time it
+		 * allows.
 		 */
 		if (called && called->until_ns == next_ns) {
-			limiter_uncall(schedule);
+			settle_due(schedule, NULL);
 		} else if (deadline && deadline->key == next_ns) {
 			heap_remove(&schedule->deadlines, deadline);
-			limiter_settle(schedule, limiter_of_due(deadline));
+			settle_due(schedule, limiter_of_due(deadline));
 		} else {
 			limiter_expire(schedule, waiter_of_expiry(schedule->expiries.root));
 		}
@@ -140,73 +160,10 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		engine->source->after(engine->source, schedule->now_ns);
 }
 
-/* Tells whether partitions are looked for that would bring more of @limiter. */
-static bool may_come(const struct engine *engine, const struct limiter *limiter)
-{
-	return engine->source->may_come && engine->source->may_come(engine->source, limiter);
-}
-
-/*
- * Returns until when a waiter that asked at @asked_ns waits. A waiter whose time is short waits for
- * partitions that are being looked for, but no longer.
- */
-static uint64_t patient_until_ns(const struct engine *engine, const struct limiter *limiter,
-				 uint64_t asked_ns, uint64_t expiry_ns)
-{
-	uint64_t patient_ns = asked_ns + ENGINE_PATIENCE_NS;
-
-	return expiry_ns < patient_ns && may_come(engine, limiter) ? patient_ns : expiry_ns;
-}
-
-/* Tells whether a read of @limiter, or of a key of it, shows for the first time that it is used. */
-static bool is_news(const struct limiter *limiter)
-{
-	const struct holding *holding = limiter->is_key ? limiter->parent->holding
-							: limiter->holding;
-
-	return holding && !holding->active;
-}
-
 /* Returns the time @within_ns after @at_ns, or NEVER_NS. */
 static uint64_t time_after(uint64_t at_ns, uint64_t within_ns)
 {
 	return within_ns < NEVER_NS - at_ns ? at_ns + within_ns : NEVER_NS;
-}
-
-/* Tells whether a rate of @limiter, or above it, is 0, so that no partition brings a token. */
-static bool is_shut(const struct limiter *limiter)
-{
-	for (; limiter; limiter = limiter->parent) {
-		const struct holding *holding = limiter->holding;
-
-		/* Rates of keys and of partitions are those of what the host holds. */
-		if (!holding || holding->settings->enforcement != ENFORCEMENT_ENFORCE)
-			continue;
-		for (uint32_t i = 0; i < holding->settings->limit_count; i++) {
-			if (holding->settings->limits[i].rate.amount == 0)
-				return true;
-		}
-	}
-	return false;
-}
-
-/*
- * Tells whether @waiter may wait until @expiry_ns: as things stand it gets its tokens by then, or
- * partitions are looked for that may bring them. All readers and polls that would wait are asked
- * for here.
- */
-static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
-{
-	uint64_t at_ns = engine->schedule.now_ns;
-
-	if (expiry_ns == NEVER_NS)
-		return true;
-	/* A waiter with a place was let in before, and waiters that came later are behind it. */
-	if (!waiter->place)
-		at_ns = limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
-	if (at_ns <= expiry_ns)
-		return true;
-	return may_come(engine, waiter->limiter) && !is_shut(waiter->limiter);
 }
 
 /* Counts a read of @tokens of @limiter that is refused. */
@@ -216,27 +173,46 @@ static void count_refusal(struct engine *engine, struct limiter *limiter, uint64
 	rouse_for_missing(engine, limiter, tokens);
 }
 
+/* Grants the tokens of @waiter, whose limiter is there, if they can be had now. */
+static bool take_now(struct engine *engine, struct waiter *waiter)
+{
+	if (!limiter_try(&engine->schedule, waiter))
+		return false;
+	if (rouse_is_news(waiter->limiter))
+		rouse_path(engine, waiter->limiter);
+	return true;
+}
+
 static int ask_for_tokens(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 {
 	struct schedule *schedule = &engine->schedule;
 	struct limiter *limiter = waiter->limiter;
 	uint64_t asked_ns = waiter->place ? waiter->asked_ns : schedule->now_ns;
 	uint64_t expiry_ns = waiter->expiry ? time_after(asked_ns, within_ns) : NEVER_NS;
+	enum setting_id bound;
 
 	if (limiter->removed)
 		return -ENODEV;
 	if (engine->waiting >= ENGINE_WAITERS_MAX)
 		return -ENOSPC;
-	if (!may_wait(engine, waiter, expiry_ns)) {
+	bound = admission_bound(engine, waiter);
+	if (bound != SETTING_COUNT) {
+		if (take_now(engine, waiter))
+			return 0;
+		admission_refuse(engine, limiter, bound);
+		count_refusal(engine, limiter, waiter->tokens);
+		return -EBUSY;
+	}
+	if (!admission_may_wait(engine, waiter, expiry_ns)) {
 		count_refusal(engine, limiter, waiter->tokens);
 		return -EAGAIN;
 	}
 	if (waiter->expiry) {
 		waiter->expiry->at_ns = expiry_ns;
-		expiry_ns = patient_until_ns(engine, limiter, asked_ns, expiry_ns);
+		expiry_ns = admission_until_ns(engine, limiter, asked_ns, expiry_ns);
 	}
 	if (limiter_ask(schedule, waiter, expiry_ns)) {
-		if (is_news(limiter))
+		if (rouse_is_news(limiter))
 			rouse_path(engine, limiter);
 		return 0;
 	}
@@ -265,16 +241,6 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 	return end_asking(engine, waiter, ask_for_tokens(engine, waiter, within_ns));
 }
 
-/* Grants the tokens of @waiter, whose limiter is there, if they can be had now. */
-static bool take_now(struct engine *engine, struct waiter *waiter)
-{
-	if (!limiter_try(&engine->schedule, waiter))
-		return false;
-	if (is_news(waiter->limiter))
-		rouse_path(engine, waiter->limiter);
-	return true;
-}
-
 /* Gives the waiter of @read the place that is parked for its asker, if there is one. */
 static bool take_place(struct engine *engine, const struct token_read *read, struct waiter *waiter)
 {
@@ -292,15 +258,21 @@ static int refuse_or_wait(struct engine *engine, const struct token_read *read,
 			  struct read_wait *wait)
 {
 	/* Its own poller would have the first of the tokens that come. */
-	bool is_polled = read->poller && read->poller->state == POLLER_WAITS;
+	bool is_polled = wait->waiter.is_polled;
 	uint64_t until_ns = time_after(engine->schedule.now_ns, read->within_ns);
+	enum setting_id bound = SETTING_COUNT;
 
-	if (read->manner == READ_NONBLOCKING &&
-	    (is_polled || may_wait(engine, &wait->waiter, until_ns)))
+	if (read->manner == READ_NONBLOCKING && !is_polled)
+		bound = admission_bound(engine, &wait->waiter);
+	if (bound != SETTING_COUNT)
+		admission_refuse(engine, read->limiter, bound);
+	else if (read->manner == READ_NONBLOCKING &&
+		 (is_polled || admission_may_wait(engine, &wait->waiter, until_ns)))
 		wait->refusal = -EAGAIN;
-	if (wait->refusal == -EAGAIN && !limiter_can_hold(read->limiter, read->tokens))
+	if (wait->refusal == -EAGAIN &&
+	    !limiter_can_hold(read->limiter, read->tokens, read->amounts))
 		return -EINVAL;
-	if (!is_polled && may_come(engine, read->limiter)) {
+	if (bound == SETTING_COUNT && !is_polled && rouse_may_come(engine, read->limiter)) {
 		wait->within_ns = 0;
 		return -EINPROGRESS;
 	}
@@ -312,12 +284,18 @@ int engine_read(struct engine *engine, const struct token_read *read, struct rea
 		uint64_t now_ns)
 {
 	struct poller *poller = read->poller;
+	bool has_place;
 
 	engine_run(engine, now_ns);
 	if (read->limiter->removed)
 		return -ENODEV;
 	*wait = (struct read_wait){
-		.waiter = {.limiter = read->limiter, .tokens = read->tokens, .most = read->most},
+		.waiter = {.limiter = read->limiter,
+			   .tokens = read->tokens,
+			   .most = read->most,
+			   .amounts = read->amounts,
+			   .is_admitted = read->again,
+			   .is_polled = poller && poller->state == POLLER_WAITS},
 		.within_ns = read->within_ns,
 		.refusal = -EBUSY,
 	};
@@ -326,11 +304,14 @@ int engine_read(struct engine *engine, const struct token_read *read, struct rea
 		return 0;
 	}
 	/* A waiter with a place goes back there: it overtakes no waiter before it. */
-	if (!take_place(engine, read, &wait->waiter) && take_now(engine, &wait->waiter)) {
+	has_place = take_place(engine, read, &wait->waiter);
+	if (!has_place && take_now(engine, &wait->waiter)) {
 		if (poller)
 			poller->late = false;
 		return 0;
 	}
+	if (!has_place && !limiter_can_ever(read->limiter, read->tokens, read->amounts))
+		return -EINVAL;
 	if (poller && poller->late) {
 		/* Its refusal was counted when the time was up. */
 		poller->late = false;
@@ -355,23 +336,26 @@ static uint64_t poller_until_ns(const struct engine *engine, struct poller *poll
 	if (!expiry)
 		return NEVER_NS;
 	expiry->at_ns = poller_expiry_ns(engine, poller);
-	return patient_until_ns(engine, poller->waiter.limiter, engine->schedule.now_ns,
-				expiry->at_ns);
+	return admission_until_ns(engine, poller->waiter.limiter, engine->schedule.now_ns,
+				  expiry->at_ns);
 }
 
 bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 {
 	struct schedule *schedule = &engine->schedule;
 	struct limiter *limiter = poller->waiter.limiter;
+	const struct amounts *amounts = poller->waiter.amounts;
 	uint64_t tokens = poller->waiter.tokens;
 
 	engine_run(engine, now_ns);
 	if (poller->state == POLLER_WAITS)
 		return false;
 	if (poller->state == POLLER_CALLED || poller->answered || poller->late ||
-	    limiter->removed || !limiter_can_hold(limiter, tokens) ||
-	    limiter_when(schedule, limiter, tokens) <= schedule->now_ns ||
-	    !may_wait(engine, &poller->waiter, poller_expiry_ns(engine, poller)))
+	    limiter->removed || !limiter_can_hold(limiter, tokens, amounts) ||
+	    (!schedule->frozen &&
+	     limiter_when(schedule, limiter, tokens, amounts) <= schedule->now_ns) ||
+	    admission_bound(engine, &poller->waiter) != SETTING_COUNT ||
+	    !admission_may_wait(engine, &poller->waiter, poller_expiry_ns(engine, poller)))
 		return true;
 	limiter_poll(schedule, poller, poller_until_ns(engine, poller));
 	rouse_for_missing(engine, limiter, tokens);
@@ -389,12 +373,23 @@ void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns
 
 static int ask_for_slot(struct engine *engine, struct waiter *waiter)
 {
+	struct limiter *limiter = waiter->limiter;
 	int err;
 
-	if (waiter->limiter->removed)
+	if (limiter->removed)
 		return -ENODEV;
 	if (engine->waiting >= ENGINE_WAITERS_MAX)
 		return -ENOSPC;
+	if (!waiter->place && !waiter->is_admitted &&
+	    slots_waiting(limiter) >= limiter->settings->queue_max) {
+		err = slots_try(&engine->schedule, limiter, waiter->slot);
+		if (err == -EAGAIN) {
+			admission_refuse(engine, limiter, SETTING_QUEUE_MAX);
+			err = -EBUSY;
+		}
+		rouse_for_slots(engine, limiter);
+		return err;
+	}
 	err = slots_open(&engine->schedule, waiter);
 	if (err == -EINPROGRESS)
 		engine->waiting++;
@@ -431,6 +426,39 @@ void engine_slot_close(struct engine *engine, struct slot *slot, bool used, uint
 void engine_stop(struct engine *engine)
 {
 	engine->schedule.stopped = true;
+}
+
+void engine_freeze(struct engine *engine)
+{
+	engine->schedule.frozen = true;
+	engine->thaw_ns = NEVER_NS;
+	parking_freeze(&engine->schedule.parking);
+}
+
+void engine_thaw(struct engine *engine, uint64_t now_ns)
+{
+	engine->thaw_ns = now_ns + PARKING_NS;
+	parking_thaw(&engine->schedule.parking, engine->thaw_ns);
+}
+
+void engine_go_on(struct engine *engine, uint64_t now_ns)
+{
+	struct schedule *schedule = &engine->schedule;
+	struct poller *called;
+
+	if (!engine_is_thawing(engine) ||
+	    (now_ns < engine->thaw_ns && parking_has_any(&schedule->parking)))
+		return;
+	engine_run(engine, now_ns);
+	schedule->frozen = false;
+	called = list_first(&schedule->called, struct poller, called);
+	for (; called; called = list_next(called, called))
+		called->until_ns = schedule->now_ns + POLLER_NS;
+	/* All that is ready was put forward to the limiters at the top meanwhile. */
+	for (struct limiter *l = engine->tree.root->first_child; l; l = l->next_sibling)
+		turns_settle(schedule, l, &SLOTS_TURNS);
+	settle_gathered(schedule);
+	engine_run(engine, now_ns);
 }
 
 static void cancel_waiter(struct engine *engine, struct waiter *waiter)
@@ -483,52 +511,96 @@ bool engine_return(struct engine *engine, struct waiter *waiter, const struct as
 	return parking_resume(parking, waiter, &site, asker, within_ns, now_ns);
 }
 
-void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens,
+		   const struct amounts *amounts, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
 	if (!limiter->removed)
-		limiter_refund(&engine->schedule, limiter, tokens);
+		limiter_refund(&engine->schedule, limiter, tokens, amounts);
 }
 
-int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens, uint64_t now_ns)
+/* Tells whether each of @amounts is of a unit in the path of @limiter. */
+static bool are_known(const struct limiter *limiter, const struct amounts *amounts)
 {
+	for (uint64_t i = 0; i < amounts->count; i++) {
+		if (!units_know(limiter, false, amounts->of[i].unit))
+			return false;
+	}
+	return true;
+}
+
+int engine_charge(struct engine *engine, struct limiter *limiter, const struct charge *charge,
+		  uint64_t now_ns)
+{
+	int64_t tokens = charge->tokens;
+
 	engine_run(engine, now_ns);
 	if (limiter->removed)
 		return -ENODEV;
-	if (tokens < 0 && !limiter_owes(limiter, (uint64_t)-tokens))
+	if (!are_known(limiter, &charge->taken) || !are_known(limiter, &charge->returned))
+		return -EINVAL;
+	if ((tokens < 0 && !limiter_owes(limiter, (uint64_t)-tokens)) ||
+	    !units_owe(limiter, &charge->returned))
 		return -ERANGE;
-	limiter_charge(&engine->schedule, limiter, tokens);
+	limiter_charge(&engine->schedule, limiter, charge);
 	return 0;
+}
+
+/* Gets the memory in which @outcome, told to @limiter, is noted. False: there is none. */
+static bool get_memory_for(const struct engine *engine, struct limiter *limiter,
+			   const struct outcome *outcome)
+{
+	if (!outcome_tells_quota(outcome))
+		return true;
+	if (!limiter->learning)
+		limiter->learning = learning_new(engine->began_ns ^ engine->schedule.now_ns);
+	return limiter->learning && (!*outcome->unit || learning_get_units(limiter->learning));
 }
 
 int engine_feedback(struct engine *engine, struct limiter *limiter, const struct outcome *outcomes,
 		    size_t count, uint64_t now_ns)
 {
+	bool tells = false;
+
 	engine_run(engine, now_ns);
 	if (limiter->removed)
 		return -ENODEV;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		if (*outcomes[i].unit &&
+		    !settings_have_unit(limiter_settings(limiter), outcomes[i].unit))
+			return -EINVAL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!get_memory_for(engine, limiter, &outcomes[i]))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++) {
 		limiter_hear(&engine->schedule, limiter, &outcomes[i]);
+		tells |= outcome_tells_quota(&outcomes[i]);
+	}
+	if (tells)
+		rouse_for_told(engine, limiter);
 	return 0;
 }
 
 uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
-		    uint64_t now_ns)
+		    const struct amounts *amounts, uint64_t now_ns)
 {
 	uint64_t at_ns;
 
 	engine_run(engine, now_ns);
-	at_ns = limiter_when(&engine->schedule, limiter, tokens);
+	at_ns = limiter_when(&engine->schedule, limiter, tokens, amounts);
 	/* A reader that came now would get partitions first, as far as there are some. */
-	if (at_ns == NEVER_NS && may_come(engine, limiter))
-		at_ns = limiter_when_leased(&engine->schedule, limiter, tokens);
+	if (at_ns == NEVER_NS && limiter_can_ever(limiter, tokens, amounts) &&
+	    rouse_may_come(engine, limiter))
+		at_ns = forecast_leased(limiter, tokens, amounts, engine->schedule.now_ns);
 	return at_ns == NEVER_NS ? NEVER_NS : at_ns - engine->schedule.now_ns;
 }
 
 void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
-	(void)limiter_when(&engine->schedule, limiter, 0);
+	(void)limiter_when(&engine->schedule, limiter, 0, NULL);
 }
 
 int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint32_t uid,

@@ -46,9 +46,11 @@ struct token_read {
 	struct limiter *limiter;
 	uint64_t tokens; /* 0 to TOKENS_MAX */
 	uint64_t most;	 /* as many as are there, up to this, if that is more: up to TOKENS_MAX */
+	const struct amounts *amounts; /* of units, beside them; while it waits, too; or NULL */
 	enum read_manner manner;
-	uint64_t within_ns;	   /* so long it waits at most; NEVER_NS: as long as it takes */
-	struct poller *poller;	   /* of the open file; NULL: it was never polled */
+	bool again;	       /* a predecessor let it wait: queue_max and wait_max do not count */
+	uint64_t within_ns;    /* so long it waits at most; NEVER_NS: as long as it takes */
+	struct poller *poller; /* of the open file; NULL: it was never polled */
 	const struct asker *asker; /* the reader, which may have been interrupted; or NULL */
 };
 
@@ -71,7 +73,13 @@ struct engine {
 	struct list line;      /* changes under way: the first is the source's, see change.h */
 	struct list changed;   /* done, for the caller to collect, in order */
 	bool storing;	       /* inside source->store() */
+	/*
+	 * SETTING_QUEUE_MAX or SETTING_WAIT_MAX, if that refused in the last step: then -EBUSY;
+	 * SETTING_COUNT otherwise.
+	 */
+	enum setting_id refused_by;
 	uint64_t began_ns;
+	uint64_t thaw_ns; /* frozen: when grants go on at the latest; NEVER_NS: no thaw yet */
 	uint32_t waiting; /* readers, in all limiters */
 };
 
@@ -93,10 +101,11 @@ void engine_run(struct engine *engine, uint64_t now_ns);
  *
  * 0: wait->waiter.granted of them are the caller's. -EINPROGRESS: it waits, as @wait says, with
  * engine_ask(); or it gives up, with engine_give_up(). Refusals: -EBUSY, counted: of `try`, of a
- * reader that cannot have its tokens in the time it allows, or whose poll has waited that long.
- * -EAGAIN, counted: of READ_NONBLOCKING; a poll tells when to read again. -EINVAL: of
- * READ_NONBLOCKING, which can never have so many at once (limiter_can_hold()). -ENODEV: the limiter
- * is gone.
+ * reader that cannot have its tokens in the time it allows, or whose poll has waited that long, or
+ * as engine->refused_by says. -EAGAIN, counted: of READ_NONBLOCKING; a poll tells when to read
+ * again. -EINVAL: of READ_NONBLOCKING, which can never have so many at once (limiter_can_hold());
+ * or of any that can never have so many (limiter_can_ever()), unless it has had its place before.
+ * -ENODEV: the limiter is gone.
  *
  * A read that would not wait waits all the same, a little, while partitions are looked for that
  * would bring more.
@@ -109,8 +118,8 @@ int engine_read(struct engine *engine, const struct token_read *read, struct rea
  *
  * 0: waiter->granted of them are granted. -EINPROGRESS: it waits, and engine_done() will return it
  * with its outcome. -EAGAIN: the waiter has an expiry and the tokens cannot be had in @within_ns
- * (which counts for such waiters only). -ENODEV: the limiter is gone. -ENOSPC: too many wait. The
- * time of a waiter with a place counts from its first asking.
+ * (which counts for such waiters only). -EBUSY: engine->refused_by. -ENODEV: the limiter is gone.
+ * -ENOSPC: too many wait. The time of a waiter with a place counts from its first asking.
  */
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns);
 
@@ -128,7 +137,8 @@ void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns
 
 /*
  * Asks for waiter->slot of waiter->limiter. 0: it is open. -EINPROGRESS: it waits, and
- * engine_done() will return it with its outcome. -ENODEV, -ENOSPC, -ENOMEM.
+ * engine_done() will return it with its outcome. -EBUSY: queue_max refuses. -ENODEV, -ENOSPC,
+ * -ENOMEM.
  */
 int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns);
 
@@ -141,6 +151,22 @@ void engine_slot_close(struct engine *engine, struct slot *slot, bool used, uint
 
 /* Stops all grants: waiters are to be cancelled. */
 void engine_stop(struct engine *engine);
+
+/*
+ * Freezes: nothing is granted, and waiters keep their places, also those that are interrupted and
+ * pollers that are called. Only the times that waiters allow go on. engine_thaw() ends that: from
+ * then on engine_go_on(), after each step, has grants go on as soon as no place is parked any more,
+ * or PARKING_NS later. So waiters that all ask again, in any order, are served in their old one.
+ */
+void engine_freeze(struct engine *engine);
+void engine_thaw(struct engine *engine, uint64_t now_ns);
+void engine_go_on(struct engine *engine, uint64_t now_ns);
+
+/* Tells whether engine_go_on() may have something to do. */
+static inline bool engine_is_thawing(const struct engine *engine)
+{
+	return engine->schedule.frozen && engine->thaw_ns != NEVER_NS;
+}
 
 /*
  * Has @waiter, which still waits (its outcome is -EINPROGRESS), leave; it is the caller's again. As
@@ -167,23 +193,30 @@ bool engine_return(struct engine *engine, struct waiter *waiter, const struct as
 /* Frees the place of @waiter, if it has one: it does not ask after all. */
 void engine_give_up(struct engine *engine, struct waiter *waiter);
 
-/* Takes back a grant of @tokens that could not be delivered. */
+/* Takes back a grant of @tokens, and @amounts (or NULL), that could not be delivered. */
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens,
-		   uint64_t now_ns);
+		   const struct amounts *amounts, uint64_t now_ns);
 
 /*
- * Charges @tokens, or gives back if negative. 0; -ENODEV; -ERANGE: more would come back than was
- * ever taken.
+ * Charges all of @charge, or nothing. 0; -ENODEV; -ERANGE: more would come back than was taken;
+ * -EINVAL: no limiter of the path has such a unit.
  */
-int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens, uint64_t now_ns);
+int engine_charge(struct engine *engine, struct limiter *limiter, const struct charge *charge,
+		  uint64_t now_ns);
 
-/* Reports how work in @limiter went: @count outcomes. 0; -ENODEV. */
+/*
+ * Reports how work in @limiter went: @count outcomes, all or none. 0; -ENODEV; -ENOMEM; -EINVAL:
+ * one is of a unit that the limiter does not have.
+ */
 int engine_feedback(struct engine *engine, struct limiter *limiter, const struct outcome *outcomes,
 		    size_t count, uint64_t now_ns);
 
-/* Returns the ns until @tokens would be granted; NEVER_NS. The limiter is not removed. */
+/*
+ * Returns the ns until @tokens, and @amounts (or NULL), would be granted; NEVER_NS. The limiter is
+ * not removed.
+ */
 uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
-		    uint64_t now_ns);
+		    const struct amounts *amounts, uint64_t now_ns);
 
 /* Brings the gauges of @limiter up to @now_ns. */
 void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns);

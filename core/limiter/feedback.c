@@ -2,21 +2,25 @@
 #include "core/limiter/feedback.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LINE_TEXT = 256, STATUS_DIGITS = 3 };
 
 static const char BLANKS[] = " \t\r\v\f";
 static const char DIGITS[] = "0123456789";
-static const char RETRY_AFTER[] = "retry-after=";
+#define RETRY_AFTER "retry-after="
 
-static const char GRAMMAR[] = "not an outcome: ok [N], throttled [N] [retry-after=DURATION], error "
-			      "[N], or a HTTP status such as 200 or 429 [retry-after=DURATION]";
+static const char GRAMMAR[] =
+	"not an outcome: ok [N], throttled [N] [retry-after=DURATION], error [N], or a HTTP status "
+	"such as 200 or 429 [retry-after=DURATION]; behind it, or behind quota, remaining=N "
+	"reset=DURATION limit=N window=DURATION unit=NAME";
 
 static const char *const KINDS[OUTCOME_COUNT] = {
 	[OUTCOME_OK] = "ok",
 	[OUTCOME_THROTTLED] = "throttled",
 	[OUTCOME_ERROR] = "error",
+	[OUTCOME_NONE] = "quota",
 };
 
 static enum outcome_kind kind_of_status(const char *status)
@@ -37,18 +41,164 @@ static char *next_word(char **rest)
 	return *word ? word : NULL;
 }
 
-static int parse_retry_after(const char *value, uint64_t *ns)
+/* Returns the value of @word if it begins with @name; NULL: it does not. */
+static const char *value_of(const char *word, const char *name)
 {
-	*ns = 0;
-	return *value ? duration_parse(value, ns) : 0;
+	size_t length = strlen(name);
+
+	return strncmp(word, name, length) ? NULL : word + length;
 }
 
 /* Tells whether it begins as `retry-after=Wed, 21 Oct ...`. */
 static bool is_date(const char *word)
 {
-	return !strncmp(word, RETRY_AFTER, strlen(RETRY_AFTER)) &&
+	return value_of(word, RETRY_AFTER) &&
 	       strlen(word) == strlen(RETRY_AFTER) + strlen("Wed,") &&
 	       word[strlen(word) - 1] == ',';
+}
+
+/* The words behind an outcome. */
+enum said_word {
+	SAID_RETRY_AFTER,
+	SAID_REMAINING,
+	SAID_RESET,
+	SAID_LIMIT,
+	SAID_WINDOW,
+	SAID_UNIT,
+	SAID_COUNT
+};
+
+static const char *const SAID_NAMES[SAID_COUNT] = {
+	[SAID_RETRY_AFTER] = RETRY_AFTER, [SAID_REMAINING] = "remaining=", [SAID_RESET] = "reset=",
+	[SAID_LIMIT] = "limit=",	  [SAID_WINDOW] = "window=",	   [SAID_UNIT] = "unit=",
+};
+
+/* Their values: tokens, or ns. */
+struct said {
+	uint64_t values[SAID_COUNT];
+	bool has[SAID_COUNT];
+	char unit[UNIT_TEXT];
+};
+
+/*
+ * Reads a duration, or several one after the other as Go prints one: 6m0s. These have units, and
+ * `m` among them is min.
+ */
+static int parse_time(const char *value, uint64_t *ns)
+{
+	char part[QUANTITY_TEXT];
+	uint64_t sum_ns = 0, part_ns;
+	int err = duration_parse(value, ns);
+
+	while (err == -EINVAL && *value) {
+		size_t number = strspn(value, "0123456789.");
+		size_t unit = strcspn(value + number, "0123456789.");
+
+		if (!number || !unit || text_copy(value, number + unit, part, sizeof(part)))
+			return -EINVAL;
+		if (unit == 1 && value[number] == 'm')
+			snprintf(part + number, sizeof(part) - number, "min");
+		value += number + unit;
+		err = duration_parse(part, &part_ns);
+		if (err)
+			return err;
+		sum_ns += part_ns;
+		if (sum_ns > DURATION_MAX_NS)
+			return -ERANGE;
+		*ns = sum_ns;
+		err = *value ? -EINVAL : 0;
+	}
+	return err;
+}
+
+/* Reads @value of @which, which is not empty. */
+static int parse_value(enum said_word which, const char *value, uint64_t *number,
+		       const char **grammar)
+{
+	int err;
+
+	if (which == SAID_REMAINING && !strcmp(value, "max")) {
+		*number = UINT64_MAX;
+		return 0;
+	}
+	if (which == SAID_REMAINING || which == SAID_LIMIT) {
+		*grammar = "not a number of tokens from 0 to 1e13";
+		return tokens_parse(value, number);
+	}
+	*grammar = "not a duration up to ten years, such as 30s";
+	err = parse_time(value, number);
+	if (!err && which == SAID_WINDOW && !*number) {
+		*grammar = "a window is longer than 0";
+		err = -ERANGE;
+	}
+	return err;
+}
+
+/* Reads one word of `name=value`; one without a value says nothing. */
+static int parse_word(const char *word, bool may_retry, struct said *said, char error[ERROR_TEXT])
+{
+	unsigned int which = may_retry ? SAID_RETRY_AFTER : SAID_REMAINING;
+	const char *value = NULL, *grammar = GRAMMAR;
+	int err;
+
+	for (; which < SAID_COUNT && !(value = value_of(word, SAID_NAMES[which]));)
+		which++;
+	if (!value || said->has[which])
+		return text_refuse(-EINVAL, error, word, GRAMMAR);
+	if (!*value)
+		return 0;
+	said->has[which] = true;
+	if (which == SAID_UNIT)
+		return amount_read_unit(value, strlen(value), said->unit)
+			       ? 0
+			       : text_refuse(-EINVAL, error, value, UNIT_WHY);
+	err = parse_value((enum said_word)which, value, &said->values[which], &grammar);
+	return err ? text_refuse(err, error, word, grammar) : 0;
+}
+
+/* Has @outcome say what @said does. */
+static int note_said(const struct said *said, struct outcome *outcome, char error[ERROR_TEXT])
+{
+	const bool *has = said->has;
+	const uint64_t *values = said->values;
+
+	if (has[SAID_REMAINING] && values[SAID_REMAINING] != UINT64_MAX && !has[SAID_RESET] &&
+	    !has[SAID_WINDOW])
+		return text_refuse(-EINVAL, error, "remaining",
+				   "needs reset=DURATION or window=DURATION");
+	if (has[SAID_LIMIT] && !has[SAID_WINDOW])
+		return text_refuse(-EINVAL, error, "limit", "needs window=DURATION");
+	outcome->retry_after_ns = values[SAID_RETRY_AFTER];
+	outcome->has_remaining = has[SAID_REMAINING];
+	outcome->remaining = values[SAID_REMAINING];
+	outcome->reset_ns = values[has[SAID_RESET] ? SAID_RESET : SAID_WINDOW];
+	outcome->has_limit = has[SAID_LIMIT];
+	outcome->limit = values[SAID_LIMIT];
+	outcome->window_ns = values[SAID_WINDOW];
+	memcpy(outcome->unit, said->unit, UNIT_TEXT);
+	return 0;
+}
+
+/* Reads the words behind an outcome, which @word is the first of; it may be NULL. */
+static int parse_words(char *word, char *rest, bool is_status, struct outcome *outcome,
+		       char error[ERROR_TEXT])
+{
+	bool may_retry = is_status || outcome->kind == OUTCOME_THROTTLED;
+	struct said said = {0};
+	int err = 0;
+
+	while (word && !err) {
+		/* A date is the other form that HTTP has, and the engine has no calendar. */
+		if (!is_status || !is_date(word)) {
+			err = parse_word(word, may_retry, &said, error);
+			word = next_word(&rest);
+			continue;
+		}
+		do {
+			word = next_word(&rest);
+		} while (word && !strchr(word, '='));
+	}
+	return err ? err : note_said(&said, outcome, error);
 }
 
 static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT])
@@ -69,7 +219,9 @@ static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT
 	}
 	outcome->kind = (enum outcome_kind)kind;
 	word = next_word(&rest);
-	if (word && !is_status && strspn(word, DIGITS)) {
+	if (kind == OUTCOME_NONE)
+		outcome->count = 0;
+	else if (word && !is_status && strspn(word, DIGITS)) {
 		err = count_parse(word, &outcome->count);
 		if (err == -EINVAL)
 			return text_refuse(err, error, word, GRAMMAR);
@@ -77,18 +229,7 @@ static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT
 			return text_refuse(-ERANGE, error, word, "out of bounds: 1 to 1e9");
 		word = next_word(&rest);
 	}
-	/* The other form that HTTP has for it is a date, and the engine has no calendar. */
-	if (is_status && word && is_date(word))
-		return 0;
-	if (word && (is_status || kind == OUTCOME_THROTTLED) &&
-	    !strncmp(word, RETRY_AFTER, strlen(RETRY_AFTER))) {
-		err = parse_retry_after(word + strlen(RETRY_AFTER), &outcome->retry_after_ns);
-		if (err)
-			return text_refuse(err, error, word,
-					   "not a duration up to ten years, such as 30s");
-		word = next_word(&rest);
-	}
-	return word ? text_refuse(-EINVAL, error, word, GRAMMAR) : 0;
+	return parse_words(word, rest, is_status, outcome, error);
 }
 
 int feedback_parse(const char **text, struct outcome *outcome, char error[ERROR_TEXT])

@@ -7,23 +7,52 @@
  *	STATUS [retry-after=DURATION]		a HTTP status of three digits: 2xx and 3xx are ok, 429
  *						and 503 throttled, all others errors
  *
- * As curl prints it, retry-after may be nothing, and counts only if the status says throttled; 000
- * is an error. Behind a status a date of HTTP counts as nothing, with all that follows it.
+ *	quota					nothing went: of the service's quota alone
+ *
+ * and behind each of these, in any order, what the service says of its quota:
+ *
+ *	remaining=N	so many tokens are left until `reset` from now, or for `window` if there is
+ *			no reset; max: no such report holds any more
+ *	reset=DURATION	when the quota is whole again
+ *	limit=N		tokens that the service gives in a `window`
+ *	window=DURATION	above 0
+ *	unit=NAME	all of that is of this unit, see units.h
+ *
+ * Durations may have several parts, as 6m0s, with `m` for min there. As curl prints it, each of
+ * these may be nothing. retry-after counts only if the status says
+ * throttled; 000 is an error. Behind a status a date of HTTP counts as nothing, with all words that
+ * follow it and have no '='.
  */
 #ifndef RATEFS_CORE_FEEDBACK_H
 #define RATEFS_CORE_FEEDBACK_H
 
 #include "core/values/settings.h"
 
+#include <stdbool.h>
+
 #define OUTCOMES_MAX UINT64_C(1000000000) /* pieces of work in one line */
 
-enum outcome_kind { OUTCOME_OK, OUTCOME_THROTTLED, OUTCOME_ERROR, OUTCOME_COUNT };
+enum outcome_kind { OUTCOME_OK, OUTCOME_THROTTLED, OUTCOME_ERROR, OUTCOME_NONE, OUTCOME_COUNT };
 
 struct outcome {
 	enum outcome_kind kind;
 	uint64_t count;
 	uint64_t retry_after_ns; /* 0: none was named */
+
+	/* The quota, as the service told it. */
+	bool has_remaining, has_limit;
+	uint64_t remaining; /* tokens, up to TOKENS_MAX; UINT64_MAX: all that were said are void */
+	uint64_t reset_ns;  /* until when these are meant, from now on */
+	uint64_t limit;	    /* tokens, up to TOKENS_MAX, in: */
+	uint64_t window_ns; /* 0: not said */
+	char unit[UNIT_TEXT]; /* that all this is of; "": the one without a name */
 };
+
+/* Tells whether the service said something of its quota. */
+static inline bool outcome_tells_quota(const struct outcome *outcome)
+{
+	return outcome->has_remaining || outcome->has_limit;
+}
 
 /*
  * Reads the outcome in the next line of *@text that is not blank; *@text moves on. 0; -ENOENT when

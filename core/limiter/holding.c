@@ -2,9 +2,11 @@
 #include "core/limiter/holding.h"
 #include "core/limiter/bucket.h"
 #include "core/limiter/slots.h"
+#include "core/limiter/units.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,6 +145,18 @@ bool holding_needs_leases(const struct holding *holding)
 		settings->enforcement == ENFORCEMENT_SHADOW);
 }
 
+/*
+ * Tells whether this host has its part of the limiter alone. So it is in one that is closed, too,
+ * until it gives its leases back: they are to bring the next host what is left of them, and no
+ * more.
+ */
+static bool has_part_alone(const struct holding *holding)
+{
+	return holding_needs_leases(holding) ||
+	       (holding->settings->enforcement == ENFORCEMENT_CLOSED && holding->usable &&
+		!holding->degraded);
+}
+
 uint32_t holding_count(const struct holding *holding)
 {
 	return holding_leaves(holding->settings);
@@ -167,11 +181,62 @@ uint32_t holding_slots(const struct holding *holding)
 	return slots;
 }
 
+/* Returns the sum of what was granted of units. */
+static uint64_t units_granted(const struct limiter *limiter)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = limiter->plain_count; i < limiter->bucket_count; i++)
+		sum += units_counts(limiter)->of[i].granted;
+	return sum;
+}
+
 uint64_t holding_use(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	return limiter->counters[COUNTER_GRANTED] + (limiter->slots ? limiter->slots->opened : 0);
+	return limiter->counters[COUNTER_GRANTED] + units_granted(limiter) +
+	       (limiter->slots ? limiter->slots->opened : 0);
+}
+
+/*
+ * Returns @tokens of the unit without a name, or the count of a unit that is @at its place if that
+ * is more, in tokens of the slowest limit.
+ */
+static uint64_t in_slowest(const struct holding *holding, uint64_t tokens, size_t at)
+{
+	const struct limiter *limiter = holding->limiter;
+	const struct settings *settings = holding->settings;
+	double slowest = (double)INFINITY, most = 0;
+
+	if (!units_counts(limiter) || settings->limit_count != limiter->bucket_count)
+		return tokens;
+	for (uint32_t i = 0; i < settings->limit_count; i++)
+		slowest = fmin(slowest, rate_per_second(&settings->limits[i].rate));
+	if (slowest <= 0)
+		return tokens;
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		const char *count = (const char *)&units_counts(limiter)->of[i] + at;
+		uint64_t own = i < limiter->plain_count ? tokens : *(const uint64_t *)count;
+
+		most = fmax(most,
+			    (double)own * slowest / rate_per_second(&settings->limits[i].rate));
+	}
+	return (uint64_t)ceil(most);
+}
+
+uint64_t holding_granted(const struct holding *holding)
+{
+	return in_slowest(holding, holding->limiter->counters[COUNTER_GRANTED],
+			  offsetof(struct unit_count, granted));
+}
+
+uint64_t holding_waiting(const struct holding *holding)
+{
+	uint64_t demand = turns_demand(&holding->limiter->turns);
+	uint64_t waiting = in_slowest(holding, demand, offsetof(struct unit_count, wanted));
+
+	return demand && !waiting ? 1 : waiting;
 }
 
 struct holding_savings holding_savings(const struct holding *holding, uint64_t now_ns,
@@ -179,16 +244,20 @@ struct holding_savings holding_savings(const struct holding *holding, uint64_t n
 {
 	const struct limiter *limiter = holding->limiter;
 	struct holding_savings savings = {.is_full = true};
+	uint64_t token_ns;
 
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 		u128 most = (u128)settings_burst(holding->settings, i) * part / whole;
 		struct bucket *bucket = &limiter->buckets[i];
 
 		bucket_refill(bucket, now_ns);
-		if (bucket->flow.num && bucket->level < (int64_t)bucket_capacity(bucket))
+		if (bucket->flow.num && !bucket_is_window(bucket) &&
+		    bucket->level < (int64_t)bucket_capacity(bucket))
 			savings.is_full = false;
 		if (bucket->level >= (int64_t)(most ? most : 1))
 			savings.has_saved = true;
+		token_ns = bucket_when(bucket, 1, now_ns);
+		savings.token_ns = token_ns > savings.token_ns ? token_ns : savings.token_ns;
 	}
 	return savings;
 }
@@ -209,6 +278,48 @@ bool holding_has_reserve(const struct holding *holding)
 	return holding->reserve_usable && holding->reserve.first < holding->settings->reserve_hosts;
 }
 
+/* Returns by how many the limiter above divides what it has, as its `offline` is in force. */
+static uint32_t offline_above(const struct holding *holding)
+{
+	const struct limiter *parent = holding->limiter->parent;
+	const struct holding *above = parent ? parent->holding : NULL;
+
+	if (!above || !holding_needs_leases(above) || above->settings->offline == OFFLINE_BLOCK ||
+	    above->settings->offline == OFFLINE_OPEN)
+		return 1;
+	return above->settings->offline;
+}
+
+/* Gives it the weight and the part of the min that it has on this host. */
+static void apply_place(const struct holding *holding, struct settings *share)
+{
+	const struct holding_place *place = &holding->place;
+	uint32_t hosts = offline_above(holding);
+
+	/* Cut off, nothing is known of other hosts: its min is divided as what it is a part of. */
+	if (holding->degraded) {
+		if (hosts > 1)
+			share->min = settings_part_of_min(holding->settings, hosts, 1);
+		return;
+	}
+	if (place->weight)
+		share->weight = place->weight;
+	if (place->min_all)
+		share->min = settings_part_of_min(holding->settings, place->min_all,
+						  place->min_part);
+}
+
+struct window_share holding_window(const struct holding *holding, uint32_t i, uint32_t leaves)
+{
+	uint32_t count = holding_count(holding);
+	u128 whole = (u128)settings_burst(holding->settings, i) * (leaves < count ? leaves : count);
+
+	if (!has_part_alone(holding) || holding->degraded)
+		return (struct window_share){settings_burst(&holding->share, i), 0, count, 0};
+	return (struct window_share){(uint64_t)(whole / count), (uint32_t)(whole % count), count,
+				     leaves < count ? leaves : count};
+}
+
 void holding_share(const struct holding *holding, struct settings *share)
 {
 	uint32_t count = holding_count(holding);
@@ -217,15 +328,19 @@ void holding_share(const struct holding *holding, struct settings *share)
 	const struct settings *whole = holding->settings;
 
 	*share = *whole;
-	if (!holding_needs_leases(holding))
+	if (!has_part_alone(holding)) {
+		apply_place(holding, share);
 		return;
+	}
 	if (holding->degraded && whole->offline != OFFLINE_BLOCK) {
 		settings_apply_offline(share);
+		apply_place(holding, share);
 		return;
 	}
 	settings_of_host(whole, usable, holding_has_reserve(holding), share);
 	if (whole->slots.kind == SLOTS_COUNT)
 		share->slots.count = slots_to_open(holding);
+	apply_place(holding, share);
 }
 
 void holding_key_share(const struct holding *holding, uint32_t leaves, struct rate *rate,
@@ -237,8 +352,23 @@ void holding_key_share(const struct holding *holding, uint32_t leaves, struct ra
 	*rate = holding->share.key_rate;
 	*burst = holding->share.key_burst;
 	/* By `offline` the parts are others than of leases. */
-	if (leaves && usable && !holding->degraded && holding_needs_leases(holding))
+	if (leaves && usable && !holding->degraded && has_part_alone(holding))
 		settings_key_share(holding->settings, usable, leaves, rate, burst);
+}
+
+struct key_part holding_key_part(const struct holding *holding, uint32_t leaves)
+{
+	const struct settings *whole = holding->settings;
+	uint32_t count = holding_count(holding);
+	uint32_t usable = holding->usable < count ? holding->usable : count;
+
+	if (!has_part_alone(holding))
+		return (struct key_part){1, 1};
+	if (holding->degraded && whole->offline != OFFLINE_BLOCK)
+		return (struct key_part){1, whole->offline == OFFLINE_OPEN ? 1 : whole->offline};
+	if (!usable || holding->degraded)
+		leaves = 0;
+	return settings_key_part(whole, usable, leaves);
 }
 
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share)
@@ -249,7 +379,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 	bool usable;
 
 	*share = settings_of_partition(whole, index);
-	if (!holding_needs_leases(holding))
+	if (!has_part_alone(holding))
 		return;
 	if (index >= count)
 		usable = holding_has_reserve(holding) && holding->reserve.first == index - count;
@@ -259,8 +389,12 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 		usable = holding->usable && lease && lease->state == LEASE_HELD;
 	if (holding->degraded && whole->offline != OFFLINE_BLOCK)
 		usable = true; /* its limiter alone limits then */
-	for (uint32_t i = 0; i < share->limit_count && !usable; i++)
-		share->limits[i].rate = (struct rate){.period_ns = NSEC_PER_SEC};
+	for (uint32_t i = 0; i < share->limit_count && !usable; i++) {
+		if (rate_is_window(&share->limits[i].rate))
+			share->limits[i].burst = 0;
+		else
+			share->limits[i].rate = (struct rate){.period_ns = NSEC_PER_SEC};
+	}
 }
 
 struct lease *holding_lease(struct holding *holding, uint32_t leaf, bool reserve)

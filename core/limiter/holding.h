@@ -2,18 +2,22 @@
  * holding - what one host of a fleet holds of one limiter, and what it may use of it.
  *
  * A host has one bucket for all that it holds of a limiter: the summed rate, and room for its share
- * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count) where
- * partitions have numbers, and else the burst and one token for each host; and one token more for
- * each host of the reserve, which may hold nothing else. A take larger than that room has its own,
- * and so comes on top by all but its first token. Where nothing is held the bucket has no room:
- * tokens that come back pay a debt and are lost beyond that. Of the tokens that a waiter saved up
- * for a larger take only the first goes.
+ * of the burst, at least one token. Of a strict window it has its share in whole tokens, rounded
+ * down: over the fleet no more than the limit. Of a window of the calendar it has its share, and
+ * grants whole tokens of that. Over the fleet the burst is therefore max(burst,
+ * count) where partitions have numbers, and else the burst and one token for each host; and one
+ * token more for each host of the reserve, which may hold nothing else. A take larger than that
+ * room has its own, and so comes on top by all but its first token. Where nothing is held the
+ * bucket has no room: tokens that come back pay a debt and are lost beyond that. Of the tokens that
+ * a waiter saved up for a larger take only the first goes.
  *
  * Of each key's rate and burst it has the same share; with `key_share leased` the same share of a
  * tenth, and its leaves of the key (core/fleet/keys.md), which count where something of the
  * limiter is held. Tokens of keys do not go with a partition: a key begins empty where nothing was
  * held before, and keeps one token at most where nothing is held any more. So over the fleet a key
  * gets at most key_rate * w + key_burst + 1 for each host.
+ *
+ * Of a quota that a service told it has its share, see allowance.h.
  *
  * Without limits (rate and key_rate `max`) and a number of slots, and where enforcement is open or
  * closed, nothing is leased.
@@ -23,6 +27,7 @@
 
 #include "core/limiter/lease.h"
 #include "core/limiter/shape.h"
+#include "core/limiter/window.h"
 #include "core/values/settings.h"
 
 struct apportion;
@@ -31,6 +36,14 @@ struct claims;
 struct demand;
 struct round;
 struct sight;
+struct told_node;
+struct wants;
+
+/* A limiter's place among its siblings, as it is on this host alone. */
+struct holding_place {
+	uint32_t weight;	    /* 0: as it was set */
+	uint32_t min_part, min_all; /* the min's part, of so many; 0: all of it */
+};
 
 /* Demand is looked at so often. */
 #define DEMAND_PERIOD_NS UINT64_C(100000000)
@@ -61,6 +74,7 @@ struct holding {
 	uint64_t id;	       /* LID */
 	uint64_t generation;   /* counts changes */
 	uint64_t saved, cut;   /* as in its record */
+	uint64_t cut_ns;       /* this host knew of `cut` then, by that clock; 0: it is the first */
 	int32_t version;       /* of its node */
 	uint64_t made_zxid;    /* of the write that made its node; 0: not known */
 	uint64_t changed_zxid; /* of the write that made it as it is; 0: not known */
@@ -76,11 +90,16 @@ struct holding {
 	/* This host's share, as its buckets know it. */
 	uint32_t usable;
 	bool reserve_usable;
-	bool alone;    /* no other host is seen: single partitions begin full */
+	struct holding_place place;
+	bool alone;    /* no other host was seen yet: keys begin full */
 	bool degraded; /* `offline` of the settings is in force */
 
 	uint32_t yields;     /* slots of so many partitions only are opened; UINT32_MAX: of all */
 	uint64_t delayed_ns; /* how long readers waited, here and below */
+
+	/* Tokens granted a second of late; when that was measured (0: never), and at how many. */
+	double granted_rate;
+	uint64_t measured_ns, granted;
 
 	/* The fleet's: owned, each known to its own file in core/fleet alone. */
 	struct demand *demand;
@@ -89,9 +108,14 @@ struct holding {
 	struct apportion *apportion;
 	struct balance *balance;
 	struct sight *sight;
-	uint64_t release_ns;			 /* refused leases are not given back before */
-	bool agreed_rate_watched;		 /* the node of the agreed rate is */
-	bool claims_watched;			 /* the folder of its claims is */
+	struct wants *wants;
+	struct told_node *told;	  /* NULL until there is one */
+	uint32_t unproven;	  /* leaves that came of late, of which rule 21 knows nothing ... */
+	uint64_t unproven_ns;	  /* ... and when the last of them came */
+	uint64_t release_ns;	  /* refused leases are not given back before */
+	bool agreed_rate_watched; /* the node of the agreed rate is */
+	bool told_watched;	  /* the quotas told are */
+	bool claims_watched;	  /* the folder of its claims is */
 	void (*detach)(struct holding *holding); /* frees them; NULL: there are none */
 };
 
@@ -99,6 +123,12 @@ struct holding {
 static inline const struct settings *limiter_settings(const struct limiter *limiter)
 {
 	return limiter->holding ? limiter->holding->settings : limiter->settings;
+}
+
+/* Tells whether this host holds nothing of the limiter that may be used. */
+static inline bool holding_is_without(const struct holding *holding)
+{
+	return !holding->usable && !holding->reserve_usable;
 }
 
 /* Makes a holding for @limiter, which owns it; NULL when there is no memory. */
@@ -135,6 +165,12 @@ bool holding_is_cut_alike(const struct settings *a, const struct settings *b);
  */
 bool holding_has_numbers(const struct settings *settings);
 
+/*
+ * Returns what @leaves of limit @i, which is of windows of the calendar, are worth: exactly, but
+ * under `offline` in whole tokens.
+ */
+struct window_share holding_window(const struct holding *holding, uint32_t i, uint32_t leaves);
+
 /* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);
 
@@ -144,6 +180,9 @@ void holding_share(const struct holding *holding, struct settings *share);
  */
 void holding_key_share(const struct holding *holding, uint32_t leaves, struct rate *rate,
 		       uint64_t *burst);
+
+/* Returns the part that holding_key_share() computes with. */
+struct key_part holding_key_part(const struct holding *holding, uint32_t leaves);
 
 /* Returns the number of partitions. */
 uint32_t holding_count(const struct holding *holding);
@@ -161,11 +200,21 @@ uint32_t holding_slots(const struct holding *holding);
 uint64_t holding_use(const struct holding *holding);
 
 /*
- * Looks at the buckets at @now_ns. @is_full: none fills any more. @has_saved: one has what @part of
- * @whole equal parts of the burst come to, at least a token.
+ * Return the tokens that the limiter has granted, and those that waiters here and below want, at
+ * least one if any waits. Where it has units, that of which most of the limiter goes counts, in
+ * tokens of the slowest limit.
+ */
+uint64_t holding_granted(const struct holding *holding);
+uint64_t holding_waiting(const struct holding *holding);
+
+/*
+ * Looks at the buckets at @now_ns. @is_full: none fills any more; windows of the calendar do not.
+ * @has_saved: one has what @part of @whole equal parts of the burst come to, at least a token.
+ * @token_ns: when each has a token; NEVER_NS.
  */
 struct holding_savings {
 	bool is_full, has_saved;
+	uint64_t token_ns;
 };
 struct holding_savings holding_savings(const struct holding *holding, uint64_t now_ns,
 				       uint32_t part, uint32_t whole);

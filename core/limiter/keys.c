@@ -1,6 +1,12 @@
 /* keys - per-key buckets of a limiter, see keys.h. */
 #include "core/limiter/keys.h"
 #include "core/limiter/holding.h"
+#include "core/limiter/key_memory.h"
+#include "core/limiter/key_overrides.h"
+#include "core/limiter/key_units.h"
+#include "core/limiter/owing.h"
+#include "core/limiter/slots.h"
+#include "core/limiter/tree.h"
 #include "core/base/siphash.h"
 
 #include <assert.h>
@@ -11,9 +17,10 @@
 /* A key while files of it are open. */
 struct inflated {
 	struct limiter limiter; /* first */
+	struct sibling sibling; /* of its turns */
 	struct bucket bucket;
 	struct key *key;	 /* borrowed; NULL once it is gone */
-	struct settings *leased; /* owned: its settings once it was leased; or NULL */
+	struct settings *own;	 /* owned: once it was leased, or has overrides; or NULL */
 	struct key_lease *lease; /* borrowed */
 	uint32_t leaves;
 };
@@ -47,19 +54,48 @@ void keys_seed(struct schedule *schedule, const uint64_t seed[2])
 	memcpy(schedule->key_seed, seed, sizeof(schedule->key_seed));
 }
 
-/* Gives the settings of a key of @limiter of which @leaves are leased. */
-static struct settings key_settings(const struct limiter *limiter, uint32_t leaves)
+/* Returns the part of what is overridden of a key of which this host leases @leaves. */
+static struct key_part part_of(const struct limiter *limiter, uint32_t leaves)
 {
+	return limiter->holding ? holding_key_part(limiter->holding, leaves)
+				: (struct key_part){1, 1};
+}
+
+/*
+ * Gives the settings of a key of @limiter of which @leaves are leased, and of which is overridden
+ * what @override says (NULL: nothing).
+ */
+static struct settings key_settings(const struct limiter *limiter, uint32_t leaves,
+				    const struct override *override)
+{
+	const struct key_part part = part_of(limiter, leaves);
 	struct settings settings = SETTINGS_DEFAULT;
 
 	settings.enforcement = limiter->settings->enforcement;
+	settings.queue_max = limiter->settings->queue_max;
+	settings.wait_max_ns = limiter->settings->wait_max_ns;
 	settings.burst = limiter->settings->key_burst;
-	settings.limit_count = !rate_is_unlimited(&limiter->settings->key_rate);
 	settings.limits[0].rate = limiter->settings->key_rate;
-	if (leaves && settings.limit_count && limiter->holding)
+	if (leaves && !rate_is_unlimited(&settings.limits[0].rate) && limiter->holding)
 		holding_key_share(limiter->holding, leaves, &settings.limits[0].rate,
 				  &settings.burst);
+	if (override)
+		settings_override(override, &part, &settings.limits[0].rate, &settings.burst);
+	settings.limit_count = !rate_is_unlimited(&settings.limits[0].rate);
+	key_units_limits(limiter, override, &part, &settings);
+	/* Hosts of a fleet cannot have it: see change.c. */
+	if (limiter->settings->key_concurrency != UINT32_MAX && !limiter->holding)
+		settings.slots = (struct slot_limit){.kind = SLOTS_COUNT,
+						     .count = limiter->settings->key_concurrency};
 	return settings;
+}
+
+static void free_keys(struct keys *keys)
+{
+	tunings_free(&keys->tunings);
+	key_units_free(keys);
+	overrides_drop(keys->overrides);
+	free(keys);
 }
 
 /* Gets memory for keys of @limiter; with @full unknown ones are full. NULL: there is none. */
@@ -72,12 +108,17 @@ static struct keys *begin_keys(struct schedule *schedule, struct limiter *limite
 	if (!keys)
 		return NULL;
 	if (tunings_init(&keys->tunings, &limiter->settings->key_rate, limiter->settings->key_burst,
-			 schedule->now_ns)) {
+			 part_of(limiter, 0), schedule->now_ns)) {
 		free(keys);
 		return NULL;
 	}
 	keys->limiter = limiter;
-	keys->settings = key_settings(limiter, 0);
+	keys->wall = &schedule->pool.wall;
+	keys->ledger = schedule->ledger;
+	keys->settings = key_settings(limiter, 0, NULL);
+	keys->overrides = overrides_hold(limiter_settings(limiter)->overrides);
+	keys->whole = full;
+	keys_begin_at(keys, schedule->now_ns);
 	keys->by_name.hash = hash_name;
 	keys->by_name.seed = schedule->key_seed;
 	keys->unknown.limiter = limiter->id;
@@ -86,12 +127,16 @@ static struct keys *begin_keys(struct schedule *schedule, struct limiter *limite
 	if (limited && full)
 		bucket_fill(&bucket);
 	tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns, &keys->unknown);
+	if (key_units_begin(keys, full, schedule->now_ns)) {
+		free_keys(keys);
+		return NULL;
+	}
 	schedule->keys_by_id.hash = hash_id;
 	limiter->keys = keys;
 	return keys;
 }
 
-static struct key *find_name(const struct keys *keys, const char *name, size_t length)
+struct key *keys_named(const struct keys *keys, const char *name, size_t length)
 {
 	struct chain_link *link = chains_find(&keys->by_name,
 					      siphash(name, length, keys->by_name.seed));
@@ -105,152 +150,21 @@ static struct key *find_name(const struct keys *keys, const char *name, size_t l
 	return NULL;
 }
 
-/* The memory of keys: how long each is remembered. */
-
-/* Returns the key that was used first of a list, or NULL. */
-static struct key *oldest_key(const struct keys *keys, enum key_list_id id)
-{
-	return list_first(&keys->lists[id].keys, struct key, by_use);
-}
-
-static void unlist_key(struct keys *keys, struct key *key)
-{
-	struct key_list *list = &keys->lists[key->list];
-
-	list_remove(&list->keys, &key->by_use);
-	list->count--;
-}
-
-static void list_key(struct keys *keys, struct key *key, enum key_list_id id)
-{
-	struct key_list *list = &keys->lists[id];
-
-	key->list = (uint8_t)id;
-	list_append(&list->keys, &key->by_use);
-	list->count++;
-}
-
-/* Frees @key, which is in a list. */
-static void forget_key(struct schedule *schedule, struct keys *keys, struct key *key)
-{
-	unlist_key(keys, key);
-	chains_remove(&keys->by_name, &key->by_name);
-	chains_remove(&schedule->keys_by_id, &key->by_id);
-	users_drop(schedule->users, key->uid, BOUND_KEYS);
-	free(key);
-}
-
-/* Returns when @key, which is idle, need not be remembered any more. */
-static uint64_t full_ns(const struct keys *keys, const struct key *key, uint64_t now_ns)
-{
-	uint64_t lingers_ns = key->level.filled_ns + KEYS_LINGER_NS, at_ns;
-	struct bucket bucket;
-
-	if (key->list == KEYS_FRESH ||
-	    !tunings_bucket(&keys->tunings, &key->level, now_ns, &bucket))
-		return lingers_ns;
-	at_ns = bucket_when(&bucket, bucket.burst, now_ns);
-	return at_ns > lingers_ns ? at_ns : lingers_ns;
-}
-
-/*
- * Sets the time of the next sweep: when a key can be forgotten, and not before @least_ns. A key
- * behind the oldest is full no later than a whole burst takes after its last use.
- */
-static void plan_sweep(struct schedule *schedule, struct keys *keys, uint64_t least_ns)
-{
-	const struct key *fresh = oldest_key(keys, KEYS_FRESH);
-	const struct key *used = oldest_key(keys, KEYS_USED);
-	uint64_t at_ns = NEVER_NS, used_ns = NEVER_NS;
-
-	if (fresh)
-		at_ns = full_ns(keys, fresh, schedule->now_ns);
-	if (used)
-		used_ns = full_ns(keys, used, schedule->now_ns);
-	if (used_ns < at_ns)
-		at_ns = used_ns;
-	if ((fresh || used) && keys->by_name.count > keys->limiter->settings->keys_max)
-		at_ns = schedule->now_ns;
-	if (at_ns > NEVER_NS - KEYS_SLACK_NS) {
-		heap_remove(&schedule->forgets, &keys->due);
-		return;
-	}
-	at_ns = at_ns < least_ns ? least_ns : at_ns + KEYS_SLACK_NS;
-	heap_place(&schedule->forgets, &keys->due, at_ns);
-}
-
-static bool is_above(const struct bucket *a, const struct bucket *b)
-{
-	return a->level > b->level || (a->level == b->level && a->part > b->part);
-}
-
-/* Forgets one idle key, of those that lose nothing by it if there are some. False: none is idle. */
-static bool evict_key(struct schedule *schedule, struct keys *keys)
-{
-	struct key *key = oldest_key(keys, KEYS_FRESH);
-	struct bucket its, unknown;
-
-	if (key) {
-		forget_key(schedule, keys, key);
-		return true;
-	}
-	key = oldest_key(keys, KEYS_USED);
-	if (!key)
-		return false;
-	if (tunings_bucket(&keys->tunings, &key->level, schedule->now_ns, &its)) {
-		tunings_bucket(&keys->tunings, &keys->unknown, schedule->now_ns, &unknown);
-		tunings_rest(&keys->tunings, is_above(&unknown, &its) ? &its : &unknown,
-			     schedule->now_ns, &keys->unknown);
-	}
-	forget_key(schedule, keys, key);
-	return true;
-}
-
-/* Forgets up to @most keys that are full, or too many. Tells whether there may be more. */
-static bool sweep_keys(struct schedule *schedule, struct keys *keys, unsigned int most)
-{
-	uint64_t now_ns = schedule->now_ns;
-
-	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
-		struct key *key;
-
-		while ((key = oldest_key(keys, id)) && full_ns(keys, key, now_ns) <= now_ns) {
-			if (!most--)
-				return true;
-			forget_key(schedule, keys, key);
-		}
-	}
-	while (keys->by_name.count > keys->limiter->settings->keys_max) {
-		if (!most--)
-			return true;
-		if (!evict_key(schedule, keys))
-			break;
-	}
-	return false;
-}
-
 /* Counts the tokens that accrued in @key, which is idle, and makes it the newest. */
 static void touch_key(struct schedule *schedule, struct keys *keys, struct key *key)
 {
+	struct override room;
+	const struct override *override = key_overrides_of(keys, key, &room);
 	struct bucket bucket;
-	bool limited = tunings_bucket(&keys->tunings, &key->level, schedule->now_ns, &bucket);
+	bool limited = tunings_bucket(&keys->tunings, &key->level, override, schedule->now_ns,
+				      &bucket);
 
+	tunings_end_level(&key->level, limited ? &bucket : NULL);
 	tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns, &key->level);
-	unlist_key(keys, key);
-	list_key(keys, key, (enum key_list_id)key->list);
-}
-
-/* Tells whether there is room for a key more of @uid, or one of its own was forgotten for it. */
-static bool has_room(struct schedule *schedule, struct keys *keys, uint32_t uid)
-{
-	const struct key *oldest;
-
-	if (!users_check(schedule->users, uid, BOUND_KEYS, NULL))
-		return true;
-	oldest = oldest_key(keys, KEYS_FRESH);
-	if (!oldest)
-		oldest = oldest_key(keys, KEYS_USED);
-	return oldest && oldest->uid == uid && evict_key(schedule, keys);
+	if (key->rests)
+		key_units_touch(keys, key, override, schedule->now_ns);
+	key_memory_unlist(keys, key);
+	key_memory_list(keys, key, (enum key_list_id)key->list);
 }
 
 static int make_key(struct schedule *schedule, struct keys *keys, const char *name, uint32_t uid,
@@ -268,18 +182,22 @@ static int make_key(struct schedule *schedule, struct keys *keys, const char *na
 	key->name_bytes = (uint8_t)length;
 	key->id = id;
 	memcpy(key->name, name, length + 1);
-	if (chains_insert(&keys->by_name, &key->by_name)) {
+	if (key_units_recall(keys, key, schedule->now_ns) ||
+	    chains_insert(&keys->by_name, &key->by_name)) {
+		key_units_forget(key);
 		free(key);
 		return -ENOMEM;
 	}
 	if (chains_insert(&schedule->keys_by_id, &key->by_id)) {
 		chains_remove(&keys->by_name, &key->by_name);
+		key_units_forget(key);
 		free(key);
 		return -ENOMEM;
 	}
 	users_add(schedule->users, uid, BOUND_KEYS);
-	list_key(keys, key, KEYS_FRESH);
-	touch_key(schedule, keys, key);
+	key_memory_list(keys, key, key_overrides_list(key));
+	if (!key_overrides_begin(schedule, keys, key))
+		touch_key(schedule, keys, key);
 	*made = key;
 	return 0;
 }
@@ -296,7 +214,7 @@ static int look_up(struct schedule *schedule, struct limiter *limiter, const cha
 		*keys = begin_keys(schedule, limiter, !limiter->holding || limiter->holding->alone);
 	if (!*keys)
 		return -ENOMEM;
-	*key = find_name(*keys, name, length);
+	*key = keys_named(*keys, name, length);
 	return 0;
 }
 
@@ -314,16 +232,17 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 		return 0;
 	}
 	/* Two for one: where many are made, more are forgotten. */
-	(void)sweep_keys(schedule, keys, 2);
+	(void)key_memory_sweep(schedule, keys, 2);
 	if (keys->lists[KEYS_FRESH].count >= KEYS_FRESH_MAX)
-		(void)evict_key(schedule, keys);
-	if (keys->by_name.count >= limiter->settings->keys_max && !evict_key(schedule, keys))
+		(void)key_memory_evict(schedule, keys);
+	if (key_memory_count(keys) >= limiter->settings->keys_max &&
+	    !key_memory_evict(schedule, keys))
 		return -ENOSPC;
-	if (!has_room(schedule, keys, uid))
+	if (!key_memory_has_room(schedule, keys, uid))
 		return -ENOSPC;
 	err = make_key(schedule, keys, name, uid, ++schedule->last_key, key);
 	if (!heap_holds(&keys->due))
-		plan_sweep(schedule, keys, 0);
+		key_memory_plan(schedule, keys, 0);
 	return err;
 }
 
@@ -355,16 +274,80 @@ struct key *keys_key(const struct limiter *inflated)
 	return ((const struct inflated *)inflated)->key;
 }
 
+/* Gives @inflated the settings of its own that count now. False: no memory, and nothing changed. */
+static bool set_own(const struct keys *keys, struct inflated *inflated)
+{
+	struct override room;
+
+	if (!inflated->own)
+		inflated->own = malloc(sizeof(*inflated->own));
+	if (!inflated->own)
+		return false;
+	*inflated->own = key_settings(keys->limiter, inflated->leaves,
+				      key_overrides_of(keys, inflated->key, &room));
+	inflated->limiter.settings = inflated->own;
+	return true;
+}
+
+uint64_t keys_whole_burst(const struct limiter *inflated, uint32_t i)
+{
+	const struct settings *whole = inflated->parent->holding->settings;
+	const char *unit = inflated->settings->limits[i].unit;
+	const struct key *key = keys_key(inflated);
+	const struct override *override = NULL;
+	const struct limit *limit = NULL;
+	struct override room;
+
+	if (key)
+		override = key_overrides_of(inflated->parent->keys, key, &room);
+	if (*unit && override && override->has_rate)
+		limit = key_units_find(override->units, override->unit_count, unit, 0);
+	if (*unit && (!limit || !limit->burst))
+		limit = key_units_find(settings_key_units(whole), whole->key_unit_count, unit, 0);
+	if (limit && limit->burst)
+		return limit->burst;
+	return override && override->burst ? override->burst : whole->key_burst;
+}
+
+/* Returns the memory of the buckets of @inflated, if it can have units. */
+static struct key_room *room_of(const struct limiter *limiter)
+{
+	const struct inflated *inflated = (const struct inflated *)limiter;
+
+	return limiter->buckets == &inflated->bucket ? NULL : (struct key_room *)limiter->buckets;
+}
+
+/* Gives @inflated its buckets, @key's, in @room (or NULL). */
+static void open_buckets(struct schedule *schedule, struct keys *keys, struct key *key,
+			 struct key_room *room, struct inflated *inflated)
+{
+	struct limiter *l = &inflated->limiter;
+	const struct override *override;
+	struct override of_key;
+
+	override = key_overrides_of(keys, key, &of_key);
+	l->buckets = room ? room->buckets.buckets : &inflated->bucket;
+	l->plain_count = tunings_bucket(&keys->tunings, &key->level, override, schedule->now_ns,
+					l->buckets);
+	/* A log is the bucket's from now on. */
+	tunings_end_level(&key->level, l->plain_count ? l->buckets : NULL);
+	key_units_open(keys, key, override, room, l, schedule->now_ns);
+}
+
 struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, struct key *key)
 {
 	struct keys *keys = limiter->keys;
+	struct key_room *room = NULL;
 	struct inflated *inflated;
 	struct limiter *l;
+	uint64_t finish;
 
 	if (key->list == KEYS_OPEN) {
 		key->inflated->references++;
 		return key->inflated;
 	}
+	if (turns_prepare(&limiter->turns))
+		return NULL;
 	inflated = calloc(1, sizeof(*inflated));
 	if (!inflated)
 		return NULL;
@@ -373,22 +356,39 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	l->is_key = true;
 	inflated->key = key;
 	l->settings = &keys->settings;
-	l->buckets = &inflated->bucket;
-	l->bucket_count = tunings_bucket(&keys->tunings, &key->level, schedule->now_ns,
-					 &inflated->bucket);
-	l->counters[COUNTER_GRANTED] = key->granted;
+	if (keys->units)
+		room = key_units_room(keys);
+	if ((keys->units && !room) || (key->overridden && !set_own(keys, inflated))) {
+		free(room ? room->rest : NULL);
+		free(room);
+		free(inflated);
+		return NULL;
+	}
+	turns_place(&l->turns, &inflated->sibling, l->settings);
+	finish = owing_end(keys, key);
+	if (finish)
+		order_resume(limiter->turns.order, &inflated->sibling, finish);
+	open_buckets(schedule, keys, key, room, inflated);
 	l->counters[COUNTER_SERVED] = key->served;
 	l->counters[COUNTER_REFUSED] = key->refused;
 	l->references = 1;
-	unlist_key(keys, key);
+	key_memory_unlist(keys, key);
 	key->inflated = l;
-	list_key(keys, key, KEYS_OPEN);
+	key_memory_list(keys, key, KEYS_OPEN);
 	return l;
 }
 
 static void free_inflated(struct limiter *limiter)
 {
-	free(((struct inflated *)limiter)->leased);
+	if (limiter->holds_parent)
+		limiter_drop(limiter->parent);
+	slots_free(limiter);
+	for (uint32_t i = 0; i < limiter->bucket_count; i++)
+		bucket_end(&limiter->buckets[i]);
+	if (room_of(limiter))
+		key_units_free_room(room_of(limiter));
+	turns_free(&limiter->turns);
+	free(((struct inflated *)limiter)->own);
 	free(limiter);
 }
 
@@ -397,20 +397,23 @@ static void deflate_key(struct schedule *schedule, struct keys *keys, struct key
 {
 	struct limiter *l = key->inflated;
 
-	assert(!l->turns.queue.length && !heap_holds(&l->turns.turn));
+	assert(!l->turns.queue.length && !heap_holds(&l->turns.sibling->turn));
+	assert(!slots_used(l) && !slots_waiting(l));
 	heap_remove(&schedule->deadlines, &l->due);
-	unlist_key(keys, key);
-	if (l->bucket_count)
-		bucket_refill(l->buckets, schedule->now_ns);
-	tunings_rest(&keys->tunings, l->bucket_count ? l->buckets : NULL, schedule->now_ns,
+	key_memory_unlist(keys, key);
+	for (uint32_t i = 0; i < l->bucket_count; i++)
+		bucket_refill(&l->buckets[i], schedule->now_ns);
+	tunings_rest(&keys->tunings, key_units_have_flow(l) ? l->buckets : NULL, schedule->now_ns,
 		     &key->level);
-	key->granted = l->counters[COUNTER_GRANTED];
+	key_units_close(keys, key, room_of(l), l, schedule->now_ns);
+	l->bucket_count = 0; /* a log is the key's again */
 	key->served = saturate_count(l->counters[COUNTER_SERVED]);
 	key->refused = saturate_count(l->counters[COUNTER_REFUSED]);
-	list_key(keys, key, key->granted ? KEYS_USED : KEYS_FRESH);
+	key_memory_list(keys, key, key_overrides_list(key));
+	owing_begin(keys, key, l->turns.sibling);
 	free_inflated(l);
 	if (!heap_holds(&keys->due))
-		plan_sweep(schedule, keys, 0);
+		key_memory_plan(schedule, keys, 0);
 }
 
 int keys_lease(struct schedule *schedule, struct limiter *limiter, uint32_t leaves)
@@ -420,17 +423,14 @@ int keys_lease(struct schedule *schedule, struct limiter *limiter, uint32_t leav
 
 	if (limiter->removed)
 		return 0;
-	if (leaves && !inflated->leased) {
-		inflated->leased = malloc(sizeof(*inflated->leased));
-		if (!inflated->leased)
+	if (leaves && !inflated->own) {
+		inflated->own = malloc(sizeof(*inflated->own));
+		if (!inflated->own)
 			return -ENOMEM;
 	}
 	inflated->leaves = leaves;
-	if (inflated->leased) {
-		*inflated->leased = key_settings(limiter->parent, leaves);
-		limiter->settings = inflated->leased;
+	if (inflated->own && set_own(limiter->parent->keys, inflated))
 		limiter_follow(schedule, limiter, &old, limiter->buckets, false);
-	}
 	return 0;
 }
 
@@ -474,7 +474,7 @@ uint32_t keys_waiting(const struct limiter *limiter)
 	uint32_t waiting = 0;
 
 	for (struct limiter *key = NULL; (key = keys_next_open(limiter, key));)
-		waiting += key->turns.queue.length;
+		waiting += key->turns.queue.length + slots_waiting(key);
 	return waiting;
 }
 
@@ -484,7 +484,7 @@ struct limiter *keys_next_open(const struct limiter *limiter, const struct limit
 
 	if (!limiter->keys)
 		return NULL;
-	next = key ? list_next(keys_key(key), by_use) : oldest_key(limiter->keys, KEYS_OPEN);
+	next = key ? list_next(keys_key(key), by_use) : key_memory_oldest(limiter->keys, KEYS_OPEN);
 	return next ? next->inflated : NULL;
 }
 
@@ -501,8 +501,8 @@ static uint32_t needed_tuning(const struct keys *keys)
 {
 	uint32_t least = tunings_number(&keys->tunings);
 
-	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
-		const struct key *oldest = oldest_key(keys, id);
+	for (enum key_list_id id = KEYS_FRESH; id < KEYS_OPEN; id++) {
+		const struct key *oldest = key_memory_oldest(keys, id);
 
 		if (oldest && oldest->level.tuning < least)
 			least = oldest->level.tuning;
@@ -510,52 +510,142 @@ static uint32_t needed_tuning(const struct keys *keys)
 	return least;
 }
 
+/* Gives each open key of @keys memory for units and windows. */
+static int make_rooms(const struct keys *keys)
+{
+	int err = 0;
+
+	for (struct key *k = key_memory_oldest(keys, KEYS_OPEN); k && !err;
+	     k = list_next(k, by_use))
+		err = key_units_make_room(keys, k->inflated, room_of(k->inflated));
+	return err;
+}
+
+int keys_prepare(const struct schedule *schedule, struct limiter *limiter,
+		 const struct settings *settings)
+{
+	struct override override;
+
+	if (limiter->keys && key_units_are_in(settings) &&
+	    (key_units_prepare(limiter->keys, settings, schedule->now_ns) ||
+	     make_rooms(limiter->keys)))
+		return -ENOMEM;
+	if (!limiter->keys || !settings->overrides)
+		return 0;
+	for (struct key *k = key_memory_oldest(limiter->keys, KEYS_OPEN); k;
+	     k = list_next(k, by_use)) {
+		struct inflated *inflated = (struct inflated *)k->inflated;
+
+		if (inflated->own ||
+		    !overrides_find(settings->overrides, k->name, k->name_bytes, &override))
+			continue;
+		inflated->own = malloc(sizeof(*inflated->own));
+		if (!inflated->own)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Adds a tuning if what counts for keys is another now. Tells whether it is. */
+static bool add_tuning(struct schedule *schedule, struct keys *keys, bool full, bool first)
+{
+	const struct settings *settings = keys->limiter->settings;
+	const struct tuning *now = tunings_now(&keys->tunings);
+	struct key_part part = part_of(keys->limiter, 0);
+	struct bucket bucket;
+	bool limited, overrides;
+
+	overrides = keys->overrides || limiter_settings(keys->limiter)->overrides;
+	if (!rate_compare(&now->rate, &settings->key_rate) &&
+	    rate_limits_alike(&now->rate, &settings->key_rate) &&
+	    now->burst == settings->key_burst && (!overrides || key_part_equal(&now->part, &part)))
+		return false;
+	tunings_add(&keys->tunings, &settings->key_rate, settings->key_burst, part, full,
+		    needed_tuning(keys), schedule->now_ns);
+	limited = tunings_bucket(&keys->tunings, &keys->unknown, NULL, schedule->now_ns, &bucket);
+	tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns, &keys->unknown);
+	if (!keys->limiter->holding)
+		return true;
+	keys->whole = first;
+	keys_begin_at(keys, schedule->now_ns);
+	return true;
+}
+
+/* Has the open @key follow the settings of its limiter; it begins @full. */
+static void follow_open(struct schedule *schedule, struct keys *keys, struct key *key, bool full)
+{
+	struct inflated *inflated = (struct inflated *)key->inflated;
+	struct limiter *l = key->inflated;
+
+	/* Without memory, which is got before a change is stored, it follows when it is closed. */
+	(void)key_units_make_room(keys, l, room_of(l));
+	if (inflated->own || key->overridden)
+		(void)set_own(keys, inflated);
+	/* Before a token of it can be taken. */
+	key_units_fill(keys, l, room_of(l), schedule->now_ns);
+	if (!full || !key_units_have_flow(l) || !settings_plain_count(l->settings) ||
+	    rate_is_window(&l->settings->limits[0].rate))
+		return;
+	bucket_retune(&l->buckets[0], &l->settings->limits[0].rate, settings_burst(l->settings, 0),
+		      0, schedule->now_ns);
+	bucket_fill(&l->buckets[0]);
+}
+
 bool keys_follow(struct schedule *schedule, struct limiter *limiter, bool full,
 		 struct settings *old)
 {
 	struct keys *keys = limiter->keys;
-	const struct tuning *now;
-	struct bucket bucket;
-	bool limited, tuned, first, leased = false;
+	bool tuned, units_tuned, first, overridden, own = false;
 
 	if (limiter->partition)
 		return false;
 	/* Where keys do not begin full, that counts from now on, even without a key. */
-	if (!keys && !full && !rate_is_unlimited(&limiter->settings->key_rate))
+	if (!keys && !full &&
+	    (!rate_is_unlimited(&limiter->settings->key_rate) ||
+	     limiter->settings->key_unit_count || limiter_settings(limiter)->overrides))
 		keys = begin_keys(schedule, limiter, false);
 	if (!keys)
 		return false;
 	*old = keys->settings;
-	keys->settings = key_settings(limiter, 0);
-	now = tunings_now(&keys->tunings);
+	keys->settings = key_settings(limiter, 0, NULL);
 	first = full && tunings_are_new(&keys->tunings);
-	tuned = rate_compare(&now->rate, &limiter->settings->key_rate) ||
-		now->burst != limiter->settings->key_burst;
-	if (tuned) {
-		tunings_add(&keys->tunings, &limiter->settings->key_rate,
-			    limiter->settings->key_burst, full, needed_tuning(keys),
-			    schedule->now_ns);
-		limited = tunings_bucket(&keys->tunings, &keys->unknown, schedule->now_ns, &bucket);
-		tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns,
-			     &keys->unknown);
+	tuned = add_tuning(schedule, keys, full, first);
+	units_tuned = key_units_follow(keys, full, schedule->now_ns);
+	overridden = key_overrides_follow(schedule, keys, full);
+	for (struct key *k = key_memory_oldest(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
+		follow_open(schedule, keys, k, first && tuned);
+		own |= ((struct inflated *)k->inflated)->own != NULL;
 	}
-	for (struct key *k = oldest_key(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
-		const struct inflated *inflated = (struct inflated *)k->inflated;
+	key_memory_plan(schedule, keys, 0);
+	return tuned || units_tuned || own ||
+	       memcmp(old->limits, keys->settings.limits, sizeof(old->limits)) != 0 || overridden ||
+	       old->enforcement != keys->settings.enforcement ||
+	       memcmp(&old->slots, &keys->settings.slots, sizeof(old->slots)) != 0;
+}
 
-		if (inflated->leased) {
-			*inflated->leased = key_settings(limiter, inflated->leaves);
-			leased = true;
-		}
-		/* Before a token of it can be taken. */
-		if (first && tuned && k->inflated->bucket_count &&
-		    !rate_is_unlimited(&limiter->settings->key_rate)) {
-			bucket_retune(&k->inflated->buckets[0], &limiter->settings->key_rate,
-				      limiter->settings->key_burst, 0, schedule->now_ns);
-			bucket_fill(&k->inflated->buckets[0]);
-		}
-	}
-	plan_sweep(schedule, keys, 0);
-	return tuned || leased || old->enforcement != keys->settings.enforcement;
+bool keys_can_follow(const struct limiter *key)
+{
+	const struct limit *first = key->settings->limits;
+	uint32_t count = key->settings->limit_count;
+
+	return room_of(key) ||
+	       (count <= 1 && !(count && (*first->unit || rate_is_window(&first->rate))));
+}
+
+struct settings keys_former(struct limiter *key, const struct settings *old)
+{
+	struct settings its = *old;
+
+	key_units_former(key, room_of(key), &its);
+	return its;
+}
+
+void keys_end_windows(const struct limiter *limiter)
+{
+	const struct keys *keys = limiter->keys;
+
+	if (keys && keys->number)
+		keys->ledger->end(keys->ledger, keys->number);
 }
 
 void keys_remove(struct schedule *schedule, struct limiter *limiter)
@@ -565,14 +655,19 @@ void keys_remove(struct schedule *schedule, struct limiter *limiter)
 
 	if (!keys)
 		return;
-	while ((key = oldest_key(keys, KEYS_OPEN))) {
+	while ((key = key_memory_oldest(keys, KEYS_OPEN))) {
 		struct limiter *l = key->inflated;
 
 		limiter_evict(schedule, l);
 		l->removed = true;
 		l->settings = &SETTINGS_DEFAULT; /* the keys' own go before the last reference */
 		((struct inflated *)l)->key = NULL;
-		forget_key(schedule, keys, key);
+		/* In a fleet its slots may be open still, and are those of the limiter, too. */
+		if (slots_used(l)) {
+			limiter_hold(limiter);
+			l->holds_parent = true;
+		}
+		key_memory_forget(schedule, keys, key);
 		if (!l->references)
 			free_inflated(l);
 	}
@@ -589,17 +684,16 @@ static struct keys *keys_of_due(struct heap_node *node)
 /* Frees up to @most of keys whose limiter is gone, then the rest. Tells whether keys are left. */
 static bool dissolve_keys(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
-	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
-		while (oldest_key(keys, id)) {
+	for (enum key_list_id id = KEYS_FRESH; id < KEYS_OPEN; id++) {
+		while (key_memory_oldest(keys, id)) {
 			if (!most--)
 				return true;
-			forget_key(schedule, keys, oldest_key(keys, id));
+			key_memory_forget(schedule, keys, key_memory_oldest(keys, id));
 		}
 	}
 	assert(!keys->by_name.count);
 	heap_remove(&schedule->forgets, &keys->due);
-	tunings_free(&keys->tunings);
-	free(keys);
+	free_keys(keys);
 	return false;
 }
 
@@ -609,9 +703,10 @@ void keys_run(struct schedule *schedule)
 		struct keys *keys = keys_of_due(schedule->forgets.root);
 
 		if (keys->limiter) {
-			bool more = sweep_keys(schedule, keys, KEYS_SWEEP);
+			bool more = key_memory_sweep(schedule, keys, KEYS_SWEEP);
 
-			plan_sweep(schedule, keys, more ? schedule->now_ns + KEYS_PAUSE_NS : 0);
+			key_memory_plan(schedule, keys,
+					more ? schedule->now_ns + KEYS_PAUSE_NS : 0);
 		} else if (dissolve_keys(schedule, keys, KEYS_SWEEP)) {
 			heap_place(&schedule->forgets, &keys->due,
 				   schedule->now_ns + KEYS_PAUSE_NS);

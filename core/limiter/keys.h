@@ -14,7 +14,8 @@
  * In a fleet the unknown bucket begins empty, and follows this host's share.
  *
  * A change of key_rate or key_burst counts at once for keys in use, and for idle keys when they are
- * next looked at, each change as of its time (tuning.h).
+ * next looked at, each change as of its time (tuning.h). A key can have a rate and a burst of its
+ * own (key_overrides.h).
  */
 #ifndef RATEFS_CORE_KEYS_H
 #define RATEFS_CORE_KEYS_H
@@ -36,8 +37,25 @@ enum {
 #define KEYS_PAUSE_NS (NSEC_PER_SEC / 1000)
 
 struct key_lease;
+struct key_rest;
+struct key_units;
+struct ledger;
+struct owing;
 
-enum key_list_id { KEYS_FRESH, KEYS_USED, KEYS_OPEN, KEY_LISTS };
+enum key_list_id {
+	KEYS_FRESH,
+	KEYS_USED,
+	KEYS_OVERRIDDEN,
+	KEYS_OPEN,
+	KEY_LISTS,
+	KEY_LISTS_MASK = 3
+};
+
+/* Tokens that were granted to a key, while it is idle. */
+union key_count {
+	uint64_t granted;
+	struct key_rest *rest; /* owned: with levels of units, see key_units.h */
+};
 
 struct key {
 	struct chain_link by_name, by_id;
@@ -45,12 +63,16 @@ struct key {
 	struct key_level level;	 /* while it is idle; as of when it was last used */
 	uint64_t id;		 /* never used twice */
 	union {
-		uint64_t granted;	  /* idle */
+		union key_count count;	  /* idle, and it owes nothing */
+		struct owing *owing;	  /* idle, and it owes: owned, see owing.h */
 		struct limiter *inflated; /* open; owned */
 	};
 	uint32_t served, refused; /* idle */
 	uint32_t uid;		  /* the user it was made for */
-	uint8_t list;		  /* enum key_list_id */
+	uint8_t list : 2;	  /* enum key_list_id */
+	uint8_t owes : 1;
+	uint8_t overridden : 1; /* it has overrides */
+	uint8_t rests : 1;	/* idle, and its count is a rest */
 	uint8_t name_bytes;
 	char name[]; /* NUL-terminated */
 };
@@ -65,11 +87,26 @@ struct keys {
 	struct limiter *limiter; /* borrowed; NULL once it is gone: the keys follow */
 	struct chains by_name;
 	struct key_list lists[KEY_LISTS];
+	struct list owing;    /* of idle keys that owe, the oldest first */
 	struct heap_node due; /* in the schedule's forgets */
 	struct tunings tunings;
 	struct settings settings; /* of each key that is open */
 	struct key_level unknown;
+	struct overrides *overrides; /* held: those in force */
+	struct key_units *units;     /* owned; NULL: key_rate never had a unit or a window */
+	const struct wall *wall;     /* borrowed */
+	struct ledger *ledger;	     /* borrowed; NULL: uses of windows are not kept */
+	uint64_t number;	     /* of the limiter there; 0: it has none */
+	/* A key with overrides that is new begins full if @whole, else it was empty then. */
+	uint64_t whole : 1;
+	uint64_t since_ns : 63;
 };
+
+/* Notes that keys with overrides begin as of @now_ns from now on. */
+static inline void keys_begin_at(struct keys *keys, uint64_t now_ns)
+{
+	keys->since_ns = now_ns & (UINT64_MAX >> 1);
+}
 
 /* Sets the seed of the hash of names; once, before there are keys. */
 void keys_seed(struct schedule *schedule, const uint64_t seed[2]);
@@ -89,6 +126,9 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
  */
 int keys_restore(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
 		 uint64_t id, struct key **key);
+
+/* Finds the key called @name of @length bytes. NULL: it is not remembered. */
+struct key *keys_named(const struct keys *keys, const char *name, size_t length);
 
 /* Finds the key with number @id. NULL: it is forgotten. */
 struct key *keys_find(const struct schedule *schedule, uint64_t id);
@@ -113,7 +153,10 @@ void keys_bring(struct schedule *schedule, struct limiter *inflated, uint64_t to
 /* Returns the key that is open as @inflated, or NULL once it is gone. */
 struct key *keys_key(const struct limiter *inflated);
 
-/* Return the number of keys remembered, and of readers that wait in them. */
+/* Returns the burst that all hosts of a fleet together have of limit @i, no window, of a key. */
+uint64_t keys_whole_burst(const struct limiter *inflated, uint32_t i);
+
+/* Return the number of keys remembered, and of readers and openers that wait in them. */
 uint32_t keys_count(const struct limiter *limiter);
 uint32_t keys_waiting(const struct limiter *limiter);
 
@@ -126,12 +169,28 @@ struct limiter *keys_next_open(const struct limiter *limiter, const struct limit
  */
 struct key *keys_from(const struct limiter *limiter, uint64_t *place);
 
+/* Gets the memory that keys of @limiter need for @settings. 0 or -ENOMEM. */
+int keys_prepare(const struct schedule *schedule, struct limiter *limiter,
+		 const struct settings *settings);
+
 /*
  * Follows the settings of @limiter; with @full a limit that was not there before begins full. Tells
  * whether keys that are open, whose settings were @old before, are to follow.
  */
 bool keys_follow(struct schedule *schedule, struct limiter *limiter, bool full,
 		 struct settings *old);
+
+/* Tells whether the open @key has memory for the buckets of its settings. */
+bool keys_can_follow(const struct limiter *key);
+
+/*
+ * Returns what the settings of the open @key were where those of all were @old: units of its own.
+ * It has the units of its settings from then on.
+ */
+struct settings keys_former(struct limiter *key, const struct settings *old);
+
+/* Has the ledger forget the keys of @limiter, which is removed for good. */
+void keys_end_windows(const struct limiter *limiter);
 
 /*
  * Removes the keys of @limiter, which is about to go: readers that wait in them get -ENODEV. The

@@ -1,6 +1,7 @@
 /* learning - what a limiter has learnt from feedback, see learning.h. */
 #include "core/limiter/learning.h"
 #include "core/limiter/holding.h"
+#include "core/limiter/saving.h"
 #include "core/limiter/shape.h"
 
 #include <math.h>
@@ -19,6 +20,20 @@ struct learning *learning_new(uint64_t seed)
 	learning->pause.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	learning->adapted.rate = (double)INFINITY;
 	return learning;
+}
+
+void learning_free(struct learning *learning)
+{
+	if (learning)
+		free(learning->units);
+	free(learning);
+}
+
+bool learning_get_units(struct learning *learning)
+{
+	if (!learning->units)
+		learning->units = calloc(1, sizeof(*learning->units));
+	return learning->units;
 }
 
 bool learning_is_needed(const struct settings *settings)
@@ -65,8 +80,8 @@ static double full_rate(const struct limiter *limiter, double *share)
 	double full, own = (double)INFINITY;
 
 	*share = 1;
-	full = least_rate(settings->limits, settings->limit_count);
-	for (unsigned int i = 0; i < limiter->bucket_count; i++)
+	full = least_rate(settings->limits, settings_plain_count(settings));
+	for (unsigned int i = 0; i < limiter->plain_count; i++)
 		own = fmin(own, fraction_per_second(&limiter->buckets[i].flow));
 	if (limiter->holding && !isinf(full) && full > 0 && own > 0)
 		*share = fmin(own / full, 1);
@@ -90,9 +105,10 @@ static void follow_rate(const struct schedule *schedule, struct limiter *limiter
 	/* 10^15 parts a nanosecond fit a rate. */
 	num = (u128)llround(fmax(rate, MICRO) / MICRO);
 	if (rate_from_fraction(num, (u128)NSEC_PER_SEC * 1000000, 1, &written))
-		written = (struct rate){(uint64_t)ceil(rate), NSEC_PER_SEC, 0, 0};
-	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		if (settings->limits[i].burst && limiter->buckets[i].burst > burst)
+		written = (struct rate){.amount = (uint64_t)ceil(rate), .period_ns = NSEC_PER_SEC};
+	for (unsigned int i = 0; i < limiter->plain_count; i++) {
+		if (settings->limits[i].burst && !rate_is_window(&settings->limits[i].rate) &&
+		    limiter->buckets[i].burst > burst)
 			burst = limiter->buckets[i].burst;
 	}
 	if (was) {
@@ -103,7 +119,7 @@ static void follow_rate(const struct schedule *schedule, struct limiter *limiter
 	/* It begins empty: tokens saved up so far came at a rate that the service does not give. */
 	bucket_init(&learning->bucket, &written, burst, settings->release_interval_ns,
 		    schedule->now_ns);
-	if (limiter->bucket_count)
+	if (limiter->plain_count && !bucket_is_window(&limiter->buckets[0]))
 		learning->bucket.grid_ns = limiter->buckets[0].grid_ns;
 	if (limiter->turns.current)
 		bucket_await(&learning->bucket, limiter->turns.current->tokens);
@@ -119,6 +135,69 @@ static void bound_rate(const struct limiter *limiter, double full)
 		state->rate = fmax(state->rate, rate_per_second(&adapt->min));
 	if (state->rate >= full)
 		state->rate = (double)INFINITY;
+}
+
+/* Tells whether hosts share what the service behind @limiter allows. */
+static bool is_shared(const struct limiter *limiter)
+{
+	return limiter->holding && holding_needs_leases(limiter->holding);
+}
+
+/* Has the allowances follow the settings of @limiter. */
+static void share_allowances(struct limiter *limiter)
+{
+	uint32_t whole = is_shared(limiter) ? holding_leaves(limiter->holding->settings) : 0;
+
+	allowances_set_whole(&limiter->learning->allowances, whole);
+	unit_quotas_each(limiter->learning->units, allowances_set_whole, whole);
+}
+
+void learning_share(struct limiter *limiter)
+{
+	share_allowances(limiter);
+	if (is_shared(limiter))
+		learning_bound(limiter, limiter->holding->held);
+}
+
+void learning_gain(struct limiter *limiter, uint32_t leaves)
+{
+	if (!limiter->learning)
+		return;
+	allowances_gain(&limiter->learning->allowances, leaves);
+	unit_quotas_each(limiter->learning->units, allowances_gain, leaves);
+}
+
+void learning_lose(struct limiter *limiter, uint32_t leaves)
+{
+	if (!limiter->learning)
+		return;
+	allowances_lose(&limiter->learning->allowances, leaves);
+	unit_quotas_each(limiter->learning->units, allowances_lose, leaves);
+}
+
+void learning_bound(struct limiter *limiter, uint32_t leaves)
+{
+	if (!limiter->learning)
+		return;
+	allowances_bound(&limiter->learning->allowances, leaves);
+	unit_quotas_each(limiter->learning->units, allowances_bound, leaves);
+}
+
+uint32_t learning_spare(const struct schedule *schedule, struct limiter *limiter)
+{
+	struct learning *learning = limiter->learning;
+	uint32_t spare;
+
+	if (!learning || limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
+		return UINT32_MAX;
+	learning_refill(schedule, limiter);
+	spare = allowances_spare(&learning->allowances);
+	for (uint32_t i = 0; learning->units && i < learning->units->count; i++) {
+		uint32_t of = allowances_spare(&learning->units->of[i].allowances);
+
+		spare = of < spare ? of : spare;
+	}
+	return spare;
 }
 
 void learning_configure(const struct schedule *schedule, struct limiter *limiter)
@@ -139,6 +218,8 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 	}
 	learning->kind = settings->adapt.kind;
 	backoff_retune(&learning->pause, &settings->backoff, schedule->now_ns);
+	unit_quotas_follow(learning->units, limiter_settings(limiter));
+	share_allowances(limiter);
 	full = full_rate(limiter, &share);
 	bound_rate(limiter, full);
 	follow_rate(schedule, limiter, share);
@@ -147,11 +228,15 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 /* Tells whether a reader waits for nothing but the learnt rate. */
 static bool is_starved(const struct limiter *limiter)
 {
-	if (!limiter->turns.current ||
-	    bucket_has(&limiter->learning->bucket, limiter->turns.current->tokens))
+	uint64_t needed;
+
+	if (!limiter->turns.current)
 		return false;
-	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		if (!bucket_has(&limiter->buckets[i], limiter->turns.current->tokens))
+	needed = saving_needed(limiter, limiter->turns.current->tokens);
+	if (bucket_has(&limiter->learning->bucket, needed))
+		return false;
+	for (unsigned int i = 0; i < limiter->plain_count; i++) {
+		if (!bucket_has(&limiter->buckets[i], needed))
 			return false;
 	}
 	return true;
@@ -159,8 +244,13 @@ static bool is_starved(const struct limiter *limiter)
 
 void learning_refill(const struct schedule *schedule, struct limiter *limiter)
 {
-	if (limiter->learning->limited)
-		bucket_refill(&limiter->learning->bucket, schedule->now_ns);
+	struct learning *learning = limiter->learning;
+
+	if (learning->limited)
+		bucket_refill(&learning->bucket, schedule->now_ns);
+	allowances_run(&learning->allowances, schedule->now_ns);
+	unit_quotas_run(learning->units, schedule->now_ns);
+	learning->now_ns = schedule->now_ns;
 }
 
 void learning_run(const struct schedule *schedule, struct limiter *limiter)
@@ -236,6 +326,8 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 	struct adapt_work work;
 	double share, full;
 
+	if (outcome->kind == OUTCOME_NONE)
+		return;
 	limiter->counters[counters[outcome->kind]] += outcome->count;
 	if (!learning || outcome->kind == OUTCOME_ERROR)
 		return;
@@ -259,6 +351,94 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 	learning->proposes = false;
 	learning->adapted.looked = work;
 	follow_rate(schedule, limiter, share);
+}
+
+/* Learns the rate that the service said it gives, if `adapt` learns and that is lower. */
+static void learn_limit(const struct schedule *schedule, struct limiter *limiter)
+{
+	struct learning *learning = limiter->learning;
+	struct adapt_work work;
+	double share, full;
+
+	if (limiter->settings->adapt.kind == ADAPT_NONE)
+		return;
+	full = full_rate(limiter, &share);
+	work = work_of(limiter);
+	if (!adapt_told(&learning->adapted, &limiter->settings->adapt, learning->told_limit, full,
+			&work, schedule->now_ns))
+		return;
+	learning->lowered = true;
+	learning->proposes = false;
+	follow_rate(schedule, limiter, share);
+}
+
+void learning_hear_quota(const struct schedule *schedule, struct limiter *limiter,
+			 const struct outcome *outcome)
+{
+	struct learning *learning = limiter->learning;
+	struct unit_quota *unit = NULL;
+	struct allowances *allowances;
+
+	learning_run(schedule, limiter);
+	if (*outcome->unit)
+		unit = unit_quotas_get(learning->units, outcome->unit);
+	share_allowances(limiter);
+	if (outcome->has_limit)
+		*(unit ? &unit->told_limit : &learning->told_limit) =
+			(double)outcome->limit /
+			((double)outcome->window_ns / (double)NSEC_PER_SEC);
+	if (outcome->has_limit && !unit)
+		learn_limit(schedule, limiter);
+	if (!outcome->has_remaining)
+		return;
+	allowances = unit ? &unit->allowances : &learning->allowances;
+	if (outcome->remaining == UINT64_MAX) {
+		allowances->count = 0;
+		allowances->voided = is_shared(limiter);
+	} else if (outcome->reset_ns) {
+		allowances_add(allowances, outcome->remaining, schedule->now_ns + outcome->reset_ns,
+			       is_shared(limiter) ? limiter->holding->held : 0, ALLOWANCE_UNTOLD);
+	}
+}
+
+struct allowances *learning_allowances(struct learning *learning, const char unit[UNIT_TEXT])
+{
+	struct unit_quota *quota;
+
+	if (!*unit)
+		return &learning->allowances;
+	quota = unit_quotas_find(learning->units, unit);
+	return quota ? &quota->allowances : NULL;
+}
+
+bool learning_allow(const struct schedule *schedule, struct limiter *limiter,
+		    const char unit[UNIT_TEXT], uint64_t tokens, uint64_t until_ns, uint32_t part,
+		    uint64_t id)
+{
+	struct learning *learning = limiter->learning;
+
+	if (*unit && !settings_have_unit(limiter_settings(limiter), unit))
+		return true;
+	if (*unit && !learning_get_units(learning))
+		return false;
+	learning_run(schedule, limiter);
+	if (*unit)
+		(void)unit_quotas_get(learning->units, unit);
+	share_allowances(limiter);
+	allowances_add(learning_allowances(learning, unit), tokens, until_ns, part, id);
+	return true;
+}
+
+bool learning_allows(const struct learning *learning, uint64_t tokens, uint64_t now_ns)
+{
+	return learning->pause.until_ns <= now_ns && allowances_have(&learning->allowances, tokens);
+}
+
+uint64_t learning_when(const struct learning *learning, uint64_t tokens)
+{
+	uint64_t at_ns = allowances_when(&learning->allowances, tokens);
+
+	return at_ns > learning->pause.until_ns ? at_ns : learning->pause.until_ns;
 }
 
 uint64_t learning_next_ns(const struct limiter *limiter)

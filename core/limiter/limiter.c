@@ -1,7 +1,11 @@
 /* limiter - one rate limiter, see limiter.h. */
 #include "core/limiter/limiter.h"
+#include "core/limiter/forecast.h"
+#include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
+#include "core/limiter/saving.h"
 #include "core/limiter/slots.h"
+#include "core/limiter/usage.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,8 +21,7 @@ struct limiter *limiter_of_due(struct heap_node *node)
  * enforcement and its pause.
  */
 
-/* Lets flow in the tokens due at the time of the step. */
-static void refill_own(const struct schedule *schedule, struct limiter *limiter)
+void limiter_refill(const struct schedule *schedule, struct limiter *limiter)
 {
 	for (unsigned int i = 0; i < limiter->bucket_count; i++)
 		bucket_refill(&limiter->buckets[i], schedule->now_ns);
@@ -32,21 +35,9 @@ static void refill_own(const struct schedule *schedule, struct limiter *limiter)
  */
 static void grow_own(const struct schedule *schedule, struct limiter *limiter)
 {
-	refill_own(schedule, limiter);
+	limiter_refill(schedule, limiter);
 	if (limiter->learning)
 		learning_run(schedule, limiter);
-}
-
-/*
- * Returns bucket @i of those that count: one a limit, and that of the learnt rate. NULL: no more.
- */
-static struct bucket *own_bucket(const struct limiter *limiter, unsigned int i)
-{
-	if (i < limiter->bucket_count)
-		return &limiter->buckets[i];
-	if (i == limiter->bucket_count && limiter->learning && limiter->learning->limited)
-		return &limiter->learning->bucket;
-	return NULL;
 }
 
 /* Tells whether it would grant @tokens now if it enforces. */
@@ -54,21 +45,46 @@ static bool own_allows(const struct limiter *limiter, uint64_t tokens, uint64_t 
 {
 	const struct bucket *bucket;
 
-	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
+	if (limiter->learning && !learning_allows(limiter->learning, tokens, now_ns))
 		return false;
-	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+	for (unsigned int i = 0; (bucket = limiter_bucket(limiter, i)); i++) {
 		if (!bucket_has(bucket, tokens))
 			return false;
 	}
 	return true;
 }
 
-/* Returns how many of @most tokens its buckets have now. */
-static uint64_t own_tokens(const struct limiter *limiter, uint64_t most)
+uint64_t limiter_reset_ns(const struct limiter *limiter)
+{
+	uint64_t least_ns = NEVER_NS;
+
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		uint64_t ns = window_reset_ns(&limiter->buckets[i]);
+
+		least_ns = ns < least_ns ? ns : least_ns;
+	}
+	return least_ns;
+}
+
+/* Returns the tokens that the service behind @limiter still allows, @most at most. */
+static uint64_t allowed_tokens(const struct limiter *limiter, uint64_t most)
+{
+	const struct allowance *least = limiter->learning
+						? allowances_least(&limiter->learning->allowances)
+						: NULL;
+
+	if (!least)
+		return most;
+	return least->left < 0 ? 0 : (uint64_t)least->left < most ? (uint64_t)least->left : most;
+}
+
+uint64_t limiter_own_tokens(const struct limiter *limiter, uint64_t most)
 {
 	const struct bucket *bucket;
 
-	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+	most = allowed_tokens(limiter, most);
+
+	for (unsigned int i = 0; (bucket = limiter_bucket(limiter, i)); i++) {
 		uint64_t tokens = bucket_tokens(bucket);
 
 		most = tokens < most ? tokens : most;
@@ -92,8 +108,15 @@ static bool own_has(const struct limiter *limiter, uint64_t tokens, uint64_t now
 	return false;
 }
 
-/* Returns when it has @tokens; NEVER_NS if never. */
-static uint64_t own_when_ns(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+/* Tells whether it grants @amounts now; by @is_behind as units_have(). */
+static bool own_has_units(const struct limiter *limiter, const struct amounts *amounts,
+			  bool is_behind)
+{
+	return limiter->settings->enforcement != ENFORCEMENT_ENFORCE ||
+	       units_have(limiter, amounts, is_behind);
+}
+
+uint64_t limiter_own_when(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
 	uint64_t at_ns = now_ns;
 	const struct bucket *bucket;
@@ -102,9 +125,9 @@ static uint64_t own_when_ns(const struct limiter *limiter, uint64_t tokens, uint
 		return NEVER_NS;
 	if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
 		return now_ns;
-	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
-		at_ns = limiter->learning->pause.until_ns;
-	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+	if (limiter->learning && learning_when(limiter->learning, tokens) > now_ns)
+		at_ns = learning_when(limiter->learning, tokens);
+	for (unsigned int i = 0; (bucket = limiter_bucket(limiter, i)); i++) {
 		uint64_t bucket_ns = bucket_when(bucket, tokens, now_ns);
 
 		at_ns = bucket_ns > at_ns ? bucket_ns : at_ns;
@@ -113,14 +136,16 @@ static uint64_t own_when_ns(const struct limiter *limiter, uint64_t tokens, uint
 }
 
 /* Takes @tokens; nothing if it is open. */
-static void take_own(struct limiter *limiter, uint64_t tokens)
+static void take_own(const struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
 	struct bucket *bucket;
 
 	if (limiter->settings->enforcement == ENFORCEMENT_OPEN)
 		return;
-	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
-		bucket_take(bucket, tokens);
+	for (unsigned int i = 0; (bucket = limiter_bucket(limiter, i)); i++)
+		bucket_take(bucket, tokens, schedule->step_ns);
+	if (limiter->learning)
+		allowances_take(&limiter->learning->allowances, tokens);
 }
 
 /* Puts @tokens back as far as there is room beside @others; nothing if it is open. */
@@ -130,53 +155,21 @@ static void put_own(struct limiter *limiter, uint64_t tokens, uint64_t others)
 
 	if (limiter->settings->enforcement == ENFORCEMENT_OPEN)
 		return;
-	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
+	for (unsigned int i = 0; (bucket = limiter_bucket(limiter, i)); i++)
 		bucket_put(bucket, tokens, others);
+	if (limiter->learning)
+		allowances_put(&limiter->learning->allowances, tokens);
+}
+
+/* Does as put_own(), with @amounts. */
+static void put_own_units(struct limiter *limiter, const struct amounts *amounts,
+			  bool beside_polled)
+{
+	if (limiter->settings->enforcement != ENFORCEMENT_OPEN)
+		units_put(limiter, amounts, beside_polled);
 }
 
 /* Turns for tokens. */
-
-/*
- * Sets aside the tokens saved up for the waiter that is being interrupted, where it was its turn.
- * Takes them back when it is its turn again.
- */
-static void move_aside(const struct schedule *schedule, struct limiter *limiter,
-		       const struct waiter *current)
-{
-	const struct waiter *before = limiter->turns.current;
-	struct bucket *bucket;
-
-	if (limiter->aside && current && current->ticket == limiter->aside) {
-		for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
-			bucket_take_back(bucket, current->tokens);
-		limiter->aside = 0;
-	} else if (schedule->parks && before && before->ticket == schedule->parks) {
-		for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
-			bucket_set_aside(bucket);
-		limiter->aside = before->ticket;
-	}
-}
-
-/*
- * Makes room for the tokens of @current, whose turn it is (NULL: no waiter's). Where an earlier
- * reader comes in between, the tokens saved up for the reader before stay: spilled each time, they
- * might never be enough.
- */
-static void give_turn(const struct schedule *schedule, struct limiter *limiter,
-		      const struct waiter *current)
-{
-	const struct waiter *before = limiter->turns.current;
-	bool keep = before && current && current->ticket <= before->ticket;
-	uint64_t tokens = current ? current->tokens : 0;
-	struct bucket *bucket;
-
-	if (limiter->aside || schedule->parks)
-		move_aside(schedule, limiter, current);
-	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
-		if (!keep || tokens > bucket->awaited)
-			bucket_await(bucket, tokens);
-	}
-}
 
 /* Returns the tokens of @waiter, which can have its least: as many as all limiters above have. */
 static uint64_t amount_of(const struct schedule *schedule, const struct waiter *waiter)
@@ -184,9 +177,13 @@ static uint64_t amount_of(const struct schedule *schedule, const struct waiter *
 	uint64_t amount = waiter->most;
 
 	for (struct limiter *l = waiter->limiter; l && amount > waiter->tokens; l = l->parent) {
-		refill_own(schedule, l);
-		if (l->settings->enforcement == ENFORCEMENT_ENFORCE)
-			amount = own_tokens(l, amount);
+		uint64_t kept = saving_kept(l);
+
+		limiter_refill(schedule, l);
+		if (l->settings->enforcement != ENFORCEMENT_ENFORCE)
+			continue;
+		amount = limiter_own_tokens(l, amount + kept);
+		amount -= amount < kept ? amount : kept;
 	}
 	return amount > waiter->tokens ? amount : waiter->tokens;
 }
@@ -197,10 +194,14 @@ static void take_in_shadow(const struct schedule *schedule, struct limiter *limi
 {
 	uint64_t there = 0;
 
-	if (own_allows(limiter, waiter->tokens, schedule->now_ns))
-		there = own_tokens(limiter, waiter->granted);
+	if (own_allows(limiter, waiter->tokens, schedule->now_ns) &&
+	    (!waiter->amounts || units_have(limiter, waiter->amounts, false))) {
+		there = limiter_own_tokens(limiter, waiter->granted);
+		if (waiter->amounts)
+			units_take(schedule, limiter, waiter->amounts);
+	}
 	limiter->counters[COUNTER_SHADOWED] += waiter->granted - there;
-	take_own(limiter, there);
+	take_own(schedule, limiter, there);
 }
 
 /*
@@ -212,26 +213,42 @@ static void take_path(const struct schedule *schedule, struct waiter *waiter)
 {
 	waiter->granted = amount_of(schedule, waiter);
 	for (struct limiter *l = waiter->limiter; l; l = l->parent) {
-		refill_own(schedule, l);
+		limiter_refill(schedule, l);
 		l->counters[COUNTER_GRANTED] += waiter->granted;
 		if (l->settings->enforcement == ENFORCEMENT_SHADOW)
 			take_in_shadow(schedule, l, waiter);
 		else
-			take_own(l, waiter->granted);
+			take_own(schedule, l, waiter->granted);
 	}
 }
 
-static struct turns *turns_of(struct limiter *limiter)
+/* Takes the amounts of @waiter, which has some, all along its path. */
+static void take_units(const struct schedule *schedule, const struct waiter *waiter)
 {
-	return &limiter->turns;
+	for (struct limiter *l = waiter->limiter; l; l = l->parent) {
+		units_count(l, UNIT_GRANTED, waiter->amounts, false);
+		/* In shadow they are taken with the rest, if all is there. */
+		if (l->settings->enforcement == ENFORCEMENT_ENFORCE)
+			units_take(schedule, l, waiter->amounts);
+	}
 }
 
 static bool offer_turn(const struct schedule *schedule, struct limiter *limiter,
 		       const struct waiter *current)
 {
+	uint64_t needed;
+
 	grow_own(schedule, limiter);
-	give_turn(schedule, limiter, current);
-	return current && own_has(limiter, current->tokens, schedule->now_ns);
+	if (limiter_bucket(limiter, 0) || units_counts(limiter))
+		saving_turn(schedule, limiter, current);
+	if (!current)
+		return false;
+	needed = saving_needed(limiter, current->tokens);
+	if (own_has(limiter, needed, schedule->now_ns) &&
+	    (!current->amounts || own_has_units(limiter, current->amounts, saving_holds(limiter))))
+		return true;
+	saving_begin(limiter, current);
+	return false;
 }
 
 static void take_granted(const struct schedule *schedule, struct waiter *waiter)
@@ -239,26 +256,64 @@ static void take_granted(const struct schedule *schedule, struct waiter *waiter)
 	struct limiter *limiter = waiter->limiter;
 
 	take_path(schedule, waiter);
+	if (waiter->amounts)
+		take_units(schedule, waiter);
 	limiter->counters[COUNTER_SERVED]++;
 	limiter->counters[COUNTER_DELAYED] += schedule->now_ns - waiter->asked_ns;
+	usage_granted(schedule, waiter);
 	for (; limiter; limiter = limiter->parent) {
 		if (limiter->holding)
 			limiter->holding->delayed_ns += schedule->now_ns - waiter->asked_ns;
 	}
 }
 
+/* Has @limiter wait, or wait no more, until all that is due at this instant has been settled. */
+static void gather(struct schedule *schedule, struct limiter *limiter, bool gathered)
+{
+	if (limiter->is_gathered)
+		heap_remove(&schedule->gathered, &limiter->due);
+	limiter->is_gathered = gathered;
+	if (!gathered)
+		return;
+	heap_remove(&schedule->deadlines, &limiter->due);
+	heap_insert(&schedule->gathered, &limiter->due, limiter->turns.current->ticket);
+}
+
+/* Returns when @limiter itself has what @current, which has the turn, wants. */
+static uint64_t when_own_turn(const struct limiter *limiter, const struct waiter *current,
+			      uint64_t now_ns)
+{
+	uint64_t needed = saving_needed(limiter, current->tokens), units_ns = now_ns;
+	uint64_t at_ns = limiter_own_when(limiter, needed, now_ns);
+
+	if (current->amounts && limiter->settings->enforcement == ENFORCEMENT_ENFORCE)
+		units_ns = units_when(limiter, current->amounts, saving_holds(limiter), now_ns);
+	return units_ns > at_ns ? units_ns : at_ns;
+}
+
 /* Sets or clears the time at which @limiter must be settled again. */
 static void set_deadline(struct schedule *schedule, struct limiter *limiter, bool ready)
 {
 	const struct waiter *current = limiter->turns.current;
+	bool gathered = ready && limiter_is_root(limiter->parent);
 	uint64_t at_ns = NEVER_NS, learning_ns;
 
+	if (gathered || limiter->is_gathered)
+		gather(schedule, limiter, gathered);
+	if (gathered)
+		return;
 	if (current && !ready && !schedule->stopped)
-		at_ns = own_when_ns(limiter, current->tokens, schedule->now_ns);
+		at_ns = when_own_turn(limiter, current, schedule->now_ns);
 	/* A learnt rate that grows may make it sooner; a look that was due has been had by now. */
 	learning_ns = limiter->learning ? learning_next_ns(limiter) : NEVER_NS;
 	if (at_ns != NEVER_NS && learning_ns < at_ns)
 		at_ns = learning_ns > schedule->now_ns ? learning_ns : schedule->now_ns + 1;
+	/* Then it is the turn of another waiter, also where this one has been put forward. */
+	if (current && limiter->turns.order && !schedule->stopped) {
+		uint64_t order_ns = order_next_ns(limiter->turns.order, schedule->now_ns);
+
+		at_ns = order_ns < at_ns ? order_ns : at_ns;
+	}
 	assert(at_ns > schedule->now_ns);
 	if (at_ns == NEVER_NS)
 		heap_remove(&schedule->deadlines, &limiter->due);
@@ -275,7 +330,7 @@ static void answer_waiter(struct schedule *schedule, struct waiter *waiter, int 
 }
 
 const struct turn_rules LIMITER_TURNS = {
-	turns_of, offer_turn, take_granted, answer_waiter, set_deadline,
+	false, offer_turn, take_granted, answer_waiter, set_deadline,
 };
 
 void limiter_settle(struct schedule *schedule, struct limiter *limiter)
@@ -283,17 +338,63 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 	turns_settle(schedule, limiter, &LIMITER_TURNS);
 }
 
+/*
+ * Tells whether a reader of @limiter has @tokens at once, without overtaking a waiter; it @passes
+ * those that come after it in the order of siblings. A learnt rate is brought up to date if it
+ * @grows.
+ */
+static bool are_there(struct schedule *schedule, struct limiter *limiter, uint64_t tokens,
+		      bool *passes, bool grows)
+{
+	const struct limiter *asked = limiter;
+	const struct turns *below = NULL;
+	uint64_t needed;
+
+	*passes = false;
+	for (; limiter; below = &limiter->turns, limiter = limiter->parent) {
+		if (limiter->turns.current &&
+		    !turns_may_pass(&limiter->turns, below, schedule->now_ns))
+			return false;
+		*passes |= limiter->turns.current != NULL;
+		if (grows)
+			grow_own(schedule, limiter);
+		needed = saving_needed_by(limiter, asked, tokens, schedule->now_ns);
+		if (!own_has(limiter, needed, schedule->now_ns))
+			return false;
+	}
+	return true;
+}
+
+/* Does the part of are_there() that is about @amounts, after it. */
+static bool are_units_there(const struct schedule *schedule, const struct limiter *limiter,
+			    const struct amounts *amounts)
+{
+	for (const struct limiter *l = limiter; l; l = l->parent) {
+		if (!own_has_units(l, amounts, saving_holds_from(l, limiter, schedule->now_ns)))
+			return false;
+	}
+	return true;
+}
+
 bool limiter_try(struct schedule *schedule, struct waiter *waiter)
 {
-	for (struct limiter *l = waiter->limiter; l; l = l->parent) {
-		if (l->turns.current)
+	bool passes;
+
+	if (schedule->frozen ||
+	    !are_there(schedule, waiter->limiter, waiter->tokens, &passes, true))
+		return false;
+	if (waiter->amounts) {
+		if (!are_units_there(schedule, waiter->limiter, waiter->amounts))
 			return false;
-		grow_own(schedule, l);
-		if (!own_has(l, waiter->tokens, schedule->now_ns))
-			return false;
+		take_units(schedule, waiter);
 	}
 	take_path(schedule, waiter);
 	waiter->limiter->counters[COUNTER_SERVED]++;
+	if (waiter->limiter->is_key || waiter->limiter->partition)
+		usage_member_at_once(schedule, waiter->limiter);
+	if (passes)
+		turns_passed(schedule, waiter->limiter, units_size(waiter, waiter->granted),
+			     &LIMITER_TURNS);
 	return true;
 }
 
@@ -336,13 +437,18 @@ void limiter_expire(struct schedule *schedule, struct waiter *waiter)
 	limiter_settle(schedule, waiter->limiter);
 }
 
-void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens,
+		    const struct amounts *amounts)
 {
 	limiter->counters[COUNTER_SERVED]--;
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[COUNTER_GRANTED] -= tokens;
-		refill_own(schedule, l);
+		limiter_refill(schedule, l);
 		put_own(l, tokens, 0);
+		if (amounts) {
+			units_count(l, UNIT_GRANTED, amounts, true);
+			put_own_units(l, amounts, false);
+		}
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -360,28 +466,47 @@ bool limiter_owes(const struct limiter *limiter, uint64_t tokens)
 	return true;
 }
 
-void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t tokens)
+/* Charges the amounts of @charge to @limiter itself. */
+static void charge_units(const struct schedule *schedule, struct limiter *limiter,
+			 const struct charge *charge)
 {
+	units_count(limiter, UNIT_CHARGED, &charge->taken, false);
+	units_count(limiter, UNIT_RETURNED, &charge->returned, false);
+	if (limiter->settings->enforcement != ENFORCEMENT_OPEN)
+		units_take(schedule, limiter, &charge->taken);
+	put_own_units(limiter, &charge->returned, false);
+}
+
+void limiter_charge(struct schedule *schedule, struct limiter *limiter, const struct charge *charge)
+{
+	int64_t tokens = charge->tokens;
 	enum counter counter = tokens < 0 ? COUNTER_RETURNED : COUNTER_CHARGED;
 	uint64_t size = tokens < 0 ? (uint64_t)-tokens : (uint64_t)tokens;
 
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[counter] += size;
-		refill_own(schedule, l);
+		limiter_refill(schedule, l);
 		if (tokens < 0)
 			put_own(l, size, 0);
 		else
-			take_own(l, size);
+			take_own(schedule, l, size);
+		if (units_counts(l))
+			charge_units(schedule, l, charge);
 	}
 	limiter_settle(schedule, limiter);
 }
 
-void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens,
+		    const struct amounts *amounts)
 {
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[COUNTER_RETURNED] += tokens;
-		refill_own(schedule, l);
+		limiter_refill(schedule, l);
 		put_own(l, tokens, l->polled);
+		if (amounts) {
+			units_count(l, UNIT_RETURNED, amounts, false);
+			put_own_units(l, amounts, true);
+		}
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -399,7 +524,7 @@ static void give_back_tokens(struct schedule *schedule, struct poller *poller)
 
 	(void)poller_fetch(schedule, poller);
 	if (!limiter->removed)
-		limiter_return(schedule, limiter, poller->waiter.granted);
+		limiter_return(schedule, limiter, poller->waiter.granted, poller->waiter.amounts);
 }
 
 void limiter_unpoll(struct schedule *schedule, struct poller *poller)
@@ -427,6 +552,8 @@ void limiter_uncall(struct schedule *schedule)
 
 void limiter_hear(struct schedule *schedule, struct limiter *limiter, const struct outcome *outcome)
 {
+	if (outcome_tells_quota(outcome))
+		learning_hear_quota(schedule, limiter, outcome);
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		learning_hear(schedule, l, outcome);
 		/* A learnt rate answers throttling itself. */
@@ -440,7 +567,7 @@ void limiter_hear(struct schedule *schedule, struct limiter *limiter, const stru
 void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
 		   const struct adapt_state *other)
 {
-	refill_own(schedule, limiter);
+	limiter_refill(schedule, limiter);
 	learning_adopt(schedule, limiter, other);
 	limiter_settle(schedule, limiter);
 }
@@ -458,6 +585,9 @@ void limiter_empty(struct schedule *schedule, struct limiter *limiter)
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
 		struct bucket *bucket = &limiter->buckets[i];
 
+		/* The use of windows is known, and goes by leaves. */
+		if (bucket_is_window(bucket))
+			continue;
 		bucket_refill(bucket, schedule->now_ns);
 		bucket_leave(bucket, 0);
 	}
@@ -466,112 +596,75 @@ void limiter_empty(struct schedule *schedule, struct limiter *limiter)
 double limiter_tokens(const struct limiter *limiter)
 {
 	double least = (double)INFINITY;
+	const struct allowance *allowance;
 	const struct bucket *bucket;
 
-	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
-		double level = (double)bucket->level - (double)bucket->aside +
+	for (unsigned int i = 0; (bucket = limiter_bucket(limiter, i)); i++) {
+		double level = (double)bucket_level(bucket) +
 			       (double)bucket->part / (double)bucket->flow.den;
 
 		least = level < least ? level : least;
 	}
+	if (limiter->learning && (allowance = allowances_least(&limiter->learning->allowances)))
+		least = fmin(least, (double)allowance->left);
 	return least;
 }
 
-/* Forecasts. */
-
-uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens,
+		      const struct amounts *amounts)
 {
-	static const uint64_t most = UINT64_C(1) << 61; /* more, on top of a debt, does not fit */
-	uint64_t at_ns = schedule->now_ns;
+	bool passes;
 
+	if (!limiter_can_ever(limiter, tokens, amounts))
+		return NEVER_NS;
+	for (struct limiter *l = limiter; l; l = l->parent)
+		limiter_refill(schedule, l);
+	if (are_there(schedule, limiter, tokens, &passes, false) &&
+	    (!amounts || are_units_there(schedule, limiter, amounts)))
+		return schedule->now_ns;
+	return forecast_newcomer(limiter, tokens, amounts, schedule->now_ns);
+}
+
+bool limiter_can_ever(const struct limiter *limiter, uint64_t tokens, const struct amounts *amounts)
+{
 	for (; limiter; limiter = limiter->parent) {
-		uint64_t ahead = 0, own_ns;
+		const struct settings *settings = limiter_settings(limiter);
 
-		/* While it is no waiter's turn, the waiters below lack tokens of their own. */
-		if (limiter->turns.current)
-			ahead = limiter->turns.wanted < most ? limiter->turns.wanted : most;
+		if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
+			continue;
+		for (uint32_t i = 0; i < settings->limit_count; i++) {
+			const struct limit *limit = &settings->limits[i];
 
-		refill_own(schedule, limiter);
-		own_ns = own_when_ns(limiter, ahead + tokens, schedule->now_ns);
-		at_ns = own_ns > at_ns ? own_ns : at_ns;
+			if ((rate_is_strict(&limit->rate) || rate_is_window(&limit->rate)) &&
+			    (*limit->unit ? amounts_of(amounts, limit->unit) : tokens) >
+				    settings_burst(settings, i))
+				return false;
+		}
 	}
-	return at_ns;
+	return true;
 }
 
-uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
-{
-	uint64_t at_ns = now_ns;
-
-	for (; limiter; limiter = limiter->parent) {
-		uint64_t own_ns = own_when_ns(limiter, tokens, now_ns);
-
-		at_ns = own_ns > at_ns ? own_ns : at_ns;
-	}
-	return at_ns;
-}
-
-/* Returns when the whole limiter would have @tokens, if none were taken. */
-static uint64_t when_whole(const struct settings *settings, uint64_t tokens, uint64_t now_ns)
-{
-	uint64_t at_ns = now_ns;
-
-	for (uint32_t i = 0; i < settings->limit_count; i++) {
-		const struct limit *limit = &settings->limits[i];
-		struct bucket bucket;
-		uint64_t own_ns;
-
-		bucket_init(&bucket, &limit->rate, limit->burst ? limit->burst : settings->burst,
-			    settings->release_interval_ns, now_ns);
-		bucket_fill(&bucket);
-		own_ns = bucket_when(&bucket, tokens, now_ns);
-		at_ns = own_ns > at_ns ? own_ns : at_ns;
-	}
-	return at_ns;
-}
-
-/* Tells whether this host of a fleet holds nothing of @limiter. */
-static bool is_without(const struct limiter *limiter)
-{
-	const struct holding *holding = limiter->holding;
-
-	return holding && !holding->usable && !holding->reserve_usable;
-}
-
-uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *limiter,
-			     uint64_t tokens)
-{
-	uint64_t at_ns = schedule->now_ns, now_ns = at_ns, ahead = 0;
-
-	for (; limiter; limiter = limiter->parent) {
-		uint64_t own_ns;
-
-		ahead = limiter->turns.wanted < TOKENS_MAX ? limiter->turns.wanted : TOKENS_MAX;
-		if (is_without(limiter) && limiter->settings->enforcement == ENFORCEMENT_ENFORCE)
-			own_ns = when_whole(limiter->holding->settings, ahead + tokens, now_ns);
-		else
-			own_ns = own_when_ns(limiter, ahead + tokens, now_ns);
-		at_ns = own_ns > at_ns ? own_ns : at_ns;
-	}
-	return at_ns;
-}
-
-/* Returns the burst of limit @i of @limiter, in a fleet that of all hosts together. */
-static uint64_t whole_burst(const struct limiter *limiter, uint32_t i)
+uint64_t limiter_whole_burst(const struct limiter *limiter, uint32_t i)
 {
 	const struct holding *holding = limiter->holding;
 
 	if (holding && i < holding->settings->limit_count)
 		return settings_burst(holding->settings, i);
+	if (limiter->is_key && limiter->parent->holding && !bucket_is_strict(&limiter->buckets[i]))
+		return keys_whole_burst(limiter, i);
 	return limiter->buckets[i].burst;
 }
 
-bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens)
+bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens, const struct amounts *amounts)
 {
+	if (amounts && !units_can_hold(limiter, amounts))
+		return false;
 	for (; limiter; limiter = limiter->parent) {
 		if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
 			continue;
-		for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-			if (tokens > whole_burst(limiter, i) && tokens > limiter->buckets[i].batch)
+		for (uint32_t i = 0; i < limiter->plain_count; i++) {
+			if (tokens > limiter_whole_burst(limiter, i) &&
+			    tokens > bucket_batch(&limiter->buckets[i]))
 				return false;
 		}
 	}

@@ -14,9 +14,11 @@
 #include "core/limiter/bucket.h"
 #include "core/limiter/feedback.h"
 #include "core/limiter/holding.h"
+#include "core/limiter/learning.h"
 #include "core/limiter/poller.h"
 #include "core/limiter/shape.h"
 #include "core/limiter/turns.h"
+#include "core/limiter/units.h"
 #include "core/limiter/users.h"
 
 extern const struct turn_rules LIMITER_TURNS; /* of waiters for tokens */
@@ -45,7 +47,10 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 void limiter_follow(struct schedule *schedule, struct limiter *limiter, const struct settings *old,
 		    struct bucket *buckets, bool full);
 
-/* Notes how work in @limiter went, and so in all above it. */
+/*
+ * Notes how work in @limiter went, and so in all above it; of a quota that the service told of, in
+ * @limiter alone, whose learning is not NULL then.
+ */
 void limiter_hear(struct schedule *schedule, struct limiter *limiter,
 		  const struct outcome *outcome);
 
@@ -70,10 +75,12 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 bool limiter_try(struct schedule *schedule, struct waiter *waiter);
 
 /*
- * Puts back @tokens that were kept for a poller of @limiter and are no longer counted in `polled`,
- * as far as each burst has room for them beside the tokens that are kept.
+ * Puts back @tokens and @amounts (or NULL) that were kept for a poller of @limiter and are no
+ * longer counted in `polled`, as far as each burst has room for them beside the tokens that are
+ * kept.
  */
-void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens,
+		    const struct amounts *amounts);
 
 /*
  * Puts @poller, which is away, into the queue. It may be called at once. With an expiry it is
@@ -95,8 +102,9 @@ void limiter_expire(struct schedule *schedule, struct waiter *waiter);
 /* Cuts deadlines that were extended for a search back to what the readers asked for. */
 void limiter_hasten(struct schedule *schedule, struct limiter *limiter);
 
-/* Undoes a grant of @tokens that never reached its reader. */
-void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+/* Undoes a grant of @tokens, and @amounts (or NULL), that never reached its reader. */
+void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens,
+		    const struct amounts *amounts);
 
 /*
  * Tells whether @tokens can come back: so many were taken, here and all the way up, and have not
@@ -104,36 +112,72 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
  */
 bool limiter_owes(const struct limiter *limiter, uint64_t tokens);
 
-/* Takes @tokens more, whether they are there or not; puts back if negative. */
-void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t tokens);
-
-/* Returns when @tokens asked for now would be granted, as things stand; NEVER_NS if never. */
-uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+/* Takes what @charge says, whether it is there or not, and puts back what it returns. */
+void limiter_charge(struct schedule *schedule, struct limiter *limiter,
+		    const struct charge *charge);
 
 /*
- * Returns when @limiter, refilled, and its ancestors have granted @tokens to waiters in turn: the
- * caller has counted those that are ahead.
+ * Returns when @tokens, and @amounts (or NULL), asked for now would be granted, as things stand;
+ * NEVER_NS if never.
  */
-uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
+uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens,
+		      const struct amounts *amounts);
 
-/* Returns limiter_when() as if this host had all of each limiter of which it holds nothing. */
-uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *limiter,
-			     uint64_t tokens);
+/* One limiter's own state, regardless of those above it. */
+
+/* Lets flow in the tokens due at the time of the step. */
+void limiter_refill(const struct schedule *schedule, struct limiter *limiter);
+
+/*
+ * Returns bucket @i of those that count for takes of the unit without a name: one a limit, and that
+ * of the learnt rate. NULL: no more.
+ */
+static inline struct bucket *limiter_bucket(const struct limiter *limiter, unsigned int i)
+{
+	if (i < limiter->plain_count)
+		return &limiter->buckets[i];
+	if (i == limiter->plain_count && limiter->learning && limiter->learning->limited)
+		return &limiter->learning->bucket;
+	return NULL;
+}
+
+/*
+ * Returns the time from the last step, at which it was refilled, until the next window of the
+ * calendar begins; NEVER_NS: it has no windows.
+ */
+uint64_t limiter_reset_ns(const struct limiter *limiter);
+
+/* Returns how many of @most tokens its buckets have now. */
+uint64_t limiter_own_tokens(const struct limiter *limiter, uint64_t most);
+
+/* Returns when it has @tokens; NEVER_NS if never. */
+uint64_t limiter_own_when(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
 /* Serves all waiters that can be served at schedule->now_ns, and sets deadlines of the others. */
 void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Tells whether @limiter and those above it can have @tokens at once while no reader waits: as much
- * as idle ones save up, in a fleet with all partitions. A larger take is saved up only for a reader
- * that waits.
+ * Tells whether @limiter and those above it can have @tokens, and @amounts (or NULL), at once while
+ * no reader waits: as much as idle ones save up, in a fleet with all partitions. A larger take is
+ * saved up only for a reader that waits.
  */
-bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens);
+bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens,
+		      const struct amounts *amounts);
+
+/* Returns the burst of limit @i of @limiter, in a fleet that of all hosts together. */
+uint64_t limiter_whole_burst(const struct limiter *limiter, uint32_t i);
+
+/*
+ * Tells whether @limiter and those above it can have @tokens at any time: no window, strict or of
+ * the calendar, and in a fleet that of all hosts, is of fewer.
+ */
+bool limiter_can_ever(const struct limiter *limiter, uint64_t tokens,
+		      const struct amounts *amounts);
 
 /* Ends everything in @limiter, which is about to go: waiters are answered with -ENODEV. */
 void limiter_evict(struct schedule *schedule, struct limiter *limiter);
 
-/* Returns the tokens in the emptiest of the buckets now, for gauges. */
+/* Returns the tokens in the emptiest of the buckets now, or left by the service, for gauges. */
 double limiter_tokens(const struct limiter *limiter);
 
 /* Returns the limiter in whose `due` a heap node is. */

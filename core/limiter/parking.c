@@ -75,7 +75,8 @@ static void expire_places(struct parking *parking, uint64_t now_ns)
 {
 	struct parked_place *oldest;
 
-	while ((oldest = list_first(&parking->parked, struct parked_place, by_time)) &&
+	while (!parking->frozen &&
+	       (oldest = list_first(&parking->parked, struct parked_place, by_time)) &&
 	       oldest->at_ns <= now_ns) {
 		unlist_place(parking, oldest);
 		free_place(parking, oldest);
@@ -84,7 +85,17 @@ static void expire_places(struct parking *parking, uint64_t now_ns)
 
 void parking_free(struct parking *parking)
 {
+	parking->frozen = false;
 	expire_places(parking, UINT64_MAX);
+}
+
+void parking_thaw(struct parking *parking, uint64_t until_ns)
+{
+	struct parked_place *place = list_first(&parking->parked, struct parked_place, by_time);
+
+	parking->frozen = false;
+	for (; place; place = list_next(place, by_time))
+		place->at_ns = until_ns;
 }
 
 /* Tells whether @waiter asks for the same as the waiter of @place, however long it would wait. */
@@ -166,7 +177,7 @@ bool parking_resume(struct parking *parking, struct waiter *waiter, const struct
 	if (!place)
 		return false;
 	unlist_place(parking, place);
-	if (place->at_ns <= now_ns || place->within_ns != within_ns) {
+	if ((place->at_ns <= now_ns && !parking->frozen) || place->within_ns != within_ns) {
 		free_place(parking, place);
 		return false;
 	}

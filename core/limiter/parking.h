@@ -14,6 +14,7 @@
  *   this host changes.
  * - A thread has at most one parked place: a second one replaces it. Each asking has at most one
  *   place, parked or taken again, and ends with its answer.
+ * - While askers cannot come back, as they are frozen with the machine, no place expires.
  * - There are at most as many places as the caller has given memory for. Without room an
  *   interrupted waiter has none.
  */
@@ -75,6 +76,7 @@ struct parking {
 	struct list free;
 	struct list parked;	/* by time */
 	struct chains by_asker; /* parked */
+	bool frozen;		/* no place expires */
 };
 
 /*
@@ -106,6 +108,14 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct p
  */
 bool parking_resume(struct parking *parking, struct waiter *waiter, const struct parking_site *site,
 		    const struct asker *asker, uint64_t within_ns, uint64_t now_ns);
+
+/* Has no place expire until parking_thaw(): then those that are parked do at @until_ns. */
+static inline void parking_freeze(struct parking *parking)
+{
+	parking->frozen = true;
+}
+
+void parking_thaw(struct parking *parking, uint64_t until_ns);
 
 /* Returns since when @waiter waits for its present asking; waiter->asked_ns is of the first. */
 uint64_t parking_since_ns(const struct parking *parking, const struct waiter *waiter);

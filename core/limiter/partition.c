@@ -1,5 +1,6 @@
 /* partition - the shares of a limiter, see partition.h. */
 #include "core/limiter/partition.h"
+#include "core/limiter/bucket.h"
 #include "core/limiter/holding.h"
 #include "core/limiter/slots.h"
 #include "core/limiter/tree.h"
@@ -12,8 +13,9 @@
 /* A partition: its limiter, with memory for all that it can ever be set to. */
 struct partition {
 	struct limiter limiter; /* first */
+	struct sibling sibling; /* of its turns */
 	struct settings settings;
-	struct bucket buckets[LIMITS_MAX];
+	struct unit_buckets buckets;
 };
 
 uint32_t partition_count(const struct limiter *limiter, uint32_t *shares)
@@ -70,6 +72,8 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 	}
 	if (limiter->partitions[index])
 		return limiter->partitions[index];
+	if (turns_prepare(&limiter->turns))
+		return NULL;
 	/* Room for as many limits as there can be: following the limiter must not fail. */
 	partition = calloc(1, sizeof(*partition));
 	if (!partition)
@@ -78,7 +82,8 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 	partition->limiter.parent = limiter;
 	partition->limiter.partition = (uint16_t)(index + 1);
 	partition->limiter.settings = &partition->settings;
-	partition->limiter.buckets = partition->buckets;
+	partition->limiter.buckets = partition->buckets.buckets;
+	turns_place(&partition->limiter.turns, &partition->sibling, &SETTINGS_DEFAULT);
 	limiter->partitions[index] = &partition->limiter;
 	configure_partition(schedule, &partition->limiter);
 	return &partition->limiter;
@@ -86,7 +91,10 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 
 void partition_free(struct limiter *limiter)
 {
+	for (uint32_t i = 0; i < limiter->bucket_count; i++)
+		bucket_end(&limiter->buckets[i]);
 	slots_free(limiter);
+	turns_free(&limiter->turns);
 	free((struct partition *)limiter);
 }
 
@@ -114,6 +122,9 @@ static void remove_partition(struct schedule *schedule, struct limiter *limiter,
 
 void partition_follow(struct schedule *schedule, struct limiter *limiter)
 {
+	bool gathers = schedule->gathers;
+
+	schedule->gathers = true;
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
 		if (!limiter->partitions[i])
 			continue;
@@ -122,6 +133,7 @@ void partition_follow(struct schedule *schedule, struct limiter *limiter)
 		else
 			remove_partition(schedule, limiter, i);
 	}
+	schedule->gathers = gathers;
 }
 
 void partition_remove_all(struct schedule *schedule, struct limiter *limiter)

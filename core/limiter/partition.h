@@ -31,7 +31,10 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 /* Returns the number of readers that wait in partitions of @limiter. */
 uint32_t partition_waiting(const struct limiter *limiter);
 
-/* Gives each partition its share of @limiter's settings; those that are not there are removed. */
+/*
+ * Gives each partition its share of @limiter's settings; those that are not there are removed. No
+ * waiter is granted before all partitions follow: limiter_settle() of @limiter has to come next.
+ */
 void partition_follow(struct schedule *schedule, struct limiter *limiter);
 
 /* Removes all partitions; readers that wait there get -ENODEV. */

@@ -1,14 +1,19 @@
 /* poller - programs that wait for tokens by poll(2), see poller.h. */
 #include "core/limiter/poller.h"
 #include "core/limiter/shape.h"
+#include "core/limiter/units.h"
 
 #include <assert.h>
 #include <errno.h>
 
-void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens, uint64_t most)
+void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens, uint64_t most,
+		 const struct amounts *amounts)
 {
-	*poller = (struct poller){
-		.waiter = {.limiter = limiter, .tokens = tokens, .most = most, .is_poller = true}};
+	*poller = (struct poller){.waiter = {.limiter = limiter,
+					     .tokens = tokens,
+					     .most = most,
+					     .amounts = amounts,
+					     .is_poller = true}};
 }
 
 /* Counts a poller that joins the queue of @limiter, or leaves it, there and in those above. */
@@ -27,6 +32,18 @@ static void keep_tokens(struct limiter *limiter, uint64_t more, uint64_t less)
 		limiter->polled += more - less;
 }
 
+/* Does so with the tokens and amounts that were granted to @poller. */
+static void keep_grant(const struct poller *poller, bool more)
+{
+	const struct waiter *waiter = &poller->waiter;
+
+	keep_tokens(waiter->limiter, more ? waiter->granted : 0, more ? 0 : waiter->granted);
+	if (!waiter->amounts)
+		return;
+	for (struct limiter *l = waiter->limiter; l; l = l->parent)
+		units_count(l, UNIT_POLLED, waiter->amounts, !more);
+}
+
 void poller_forget(struct limiter *limiter)
 {
 	keep_tokens(limiter, 0, limiter->polled);
@@ -34,7 +51,7 @@ void poller_forget(struct limiter *limiter)
 
 static void call_poller(struct schedule *schedule, struct poller *poller)
 {
-	keep_tokens(poller->waiter.limiter, poller->waiter.granted, 0);
+	keep_grant(poller, true);
 	poller->state = POLLER_CALLED;
 	poller->until_ns = schedule->now_ns + POLLER_NS;
 	list_append(&schedule->called, &poller->called);
@@ -45,7 +62,7 @@ static void end_call(struct schedule *schedule, struct poller *poller)
 {
 	list_remove(&schedule->called, &poller->called);
 	if (!poller->waiter.limiter->removed)
-		keep_tokens(poller->waiter.limiter, 0, poller->waiter.granted);
+		keep_grant(poller, false);
 	poller->state = POLLER_AWAY;
 }
 

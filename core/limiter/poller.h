@@ -57,8 +57,12 @@ static inline struct poller *poller_of(struct waiter *waiter)
 	return container_of(waiter, struct poller, waiter);
 }
 
-/* Makes a poller of @tokens to @most (up to TOKENS_MAX) of @limiter, without a place. */
-void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens, uint64_t most);
+/*
+ * Makes a poller of @tokens to @most (up to TOKENS_MAX) of @limiter, and of @amounts (borrowed; or
+ * NULL), without a place.
+ */
+void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens, uint64_t most,
+		 const struct amounts *amounts);
 
 /*
  * Has @poller, which is away, wait for @within_ns at most. @expiry is the caller's memory for that.

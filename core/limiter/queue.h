@@ -13,13 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct amounts;
 struct limiter;
 struct slot;
 
 /*
  * A reader that asks for tokens, or an opener that wants a slot. The memory is the caller's. The
- * caller fills in @limiter, and @tokens, @most and @expiry or @is_opener and @slot, and leaves it
- * alone while it waits.
+ * caller fills in @limiter, and @tokens, @most, @amounts and @expiry or @is_opener and @slot, and
+ * leaves it alone while it waits.
  */
 struct waiter {
 	union {
@@ -31,15 +32,18 @@ struct waiter {
 	};
 	struct limiter *limiter; /* borrowed; it cannot be removed while a reader waits in it */
 	uint64_t tokens;	 /* that it waits for */
-	uint64_t most;	   /* it is granted as many as are there, up to this, if that is more */
-	uint64_t granted;  /* with outcome 0: from @tokens to @most */
-	uint64_t asked_ns; /* when it began to wait */
+	uint64_t most;	  /* it is granted as many as are there, up to this, if that is more */
+	uint64_t granted; /* with outcome 0: from @tokens to @most */
+	const struct amounts *amounts; /* borrowed: of units, see units.h; NULL: none */
+	uint64_t asked_ns;	       /* when it began to wait */
 	union {
 		struct expiry *expiry; /* the caller's; NULL: it waits as long as it takes */
 		struct slot *slot;     /* the caller's: to be opened */
 	};
-	int outcome;		/* -EINPROGRESS while it waits; then 0, or -errno */
-	uint32_t place : 30;	/* that it has taken again, see parking.h; 0: it came once */
+	int outcome;		  /* -EINPROGRESS while it waits; then 0, or -errno */
+	uint32_t place : 28;	  /* that it has taken again, see parking.h; 0: it came once */
+	uint32_t is_admitted : 1; /* a predecessor let it wait: no bound refuses it */
+	uint32_t is_polled : 1; /* a poll of its file waits, too: they count as one for queue_max */
 	uint32_t is_opener : 1; /* it wants a slot, not tokens */
 	uint32_t is_poller : 1; /* of a struct poller, see poller.h */
 };
@@ -57,20 +61,6 @@ struct queue {
 	uint32_t length;      /* of both together */
 };
 
-/* The waiters of one limiter and below it, of one kind. */
-struct turns {
-	struct queue queue;
-	struct heap ready;	/* children that put a waiter forward, by its ticket */
-	struct heap_node turn;	/* in the parent's ready */
-	struct waiter *current; /* whose turn it is, or NULL */
-	uint64_t wanted;	/* tokens that waiters here and below wait for */
-	/*
-	 * Waiters here and below that want no tokens: openers, and takes of 0, which wait for a
-	 * debt.
-	 */
-	uint32_t wanting_none;
-};
-
 static inline struct waiter *waiter_of_turn(struct heap_node *node)
 {
 	return container_of(node, struct waiter, turn);
@@ -84,6 +74,18 @@ static inline struct waiter *queue_first(const struct queue *queue)
 
 	return returned && (!once || returned->key < once->ticket) ? waiter_of_turn(returned)
 								   : once;
+}
+
+/*
+ * Has the processor fetch the waiter behind @waiter, which is in a queue, while other work is done:
+ * of many waiters the next one is in no cache when its turn comes.
+ */
+static inline void queue_fetch_next(const struct waiter *waiter)
+{
+	const struct waiter *next = waiter->place ? NULL : list_next(waiter, once);
+
+	if (next)
+		__builtin_prefetch(&next->tokens);
 }
 
 static inline void queue_append(struct queue *queue, struct waiter *waiter)

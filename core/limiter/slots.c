@@ -1,5 +1,6 @@
 /* slots - permissions to work on something, see slots.h. */
 #include "core/limiter/slots.h"
+#include "core/limiter/usage.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +15,7 @@ static int get_slots(struct limiter *limiter)
 	if (!limiter->slots)
 		return -ENOMEM;
 	limiter->slots->limiter = limiter;
+	turns_place(&limiter->slots->turns, &limiter->slots->sibling, limiter->settings);
 	return 0;
 }
 
@@ -25,15 +27,19 @@ int slots_prepare(struct limiter *limiter, const struct settings *settings)
 /* Gets slots for @limiter and all above it. */
 static int get_path(struct limiter *limiter)
 {
-	for (; limiter; limiter = limiter->parent) {
-		if (get_slots(limiter))
+	if (get_slots(limiter))
+		return -ENOMEM;
+	for (limiter = limiter->parent; !limiter_is_root(limiter); limiter = limiter->parent) {
+		if (get_slots(limiter) || turns_prepare(&limiter->slots->turns))
 			return -ENOMEM;
 	}
-	return 0;
+	return get_slots(limiter);
 }
 
 void slots_free(struct limiter *limiter)
 {
+	if (limiter->slots)
+		turns_free(&limiter->slots->turns);
 	free(limiter->slots);
 	limiter->slots = NULL;
 }
@@ -89,11 +95,6 @@ static void open_path(struct limiter *limiter, struct slot *slot, uint64_t now_n
 	}
 }
 
-static struct turns *turns_of(struct limiter *limiter)
-{
-	return limiter->slots ? &limiter->slots->turns : NULL;
-}
-
 static bool offer_turn(const struct schedule *schedule, struct limiter *limiter,
 		       const struct waiter *current)
 {
@@ -104,10 +105,11 @@ static bool offer_turn(const struct schedule *schedule, struct limiter *limiter,
 static void take_granted(const struct schedule *schedule, struct waiter *waiter)
 {
 	open_path(waiter->limiter, waiter->slot, schedule->now_ns);
+	usage_granted(schedule, waiter);
 }
 
 /* A slot comes free when one is closed, and never with time. */
-const struct turn_rules SLOTS_TURNS = {turns_of, offer_turn, take_granted, turns_answer, NULL};
+const struct turn_rules SLOTS_TURNS = {true, offer_turn, take_granted, turns_answer, NULL};
 
 /* Opens slots for all openers that are due. */
 static void settle_openers(struct schedule *schedule, struct limiter *limiter)
@@ -118,11 +120,19 @@ static void settle_openers(struct schedule *schedule, struct limiter *limiter)
 /* Opens @slot if it can be had now without overtaking a waiter. */
 static bool open_now(struct schedule *schedule, struct limiter *limiter, struct slot *slot)
 {
-	for (struct limiter *l = limiter; l; l = l->parent) {
-		if (schedule->stopped || l->slots->turns.current || !has_free(l))
+	const struct turns *below = NULL;
+	bool passes = false;
+
+	for (struct limiter *l = limiter; l; below = &l->slots->turns, l = l->parent) {
+		if (schedule->stopped || schedule->frozen || !has_free(l) ||
+		    !turns_may_pass(&l->slots->turns, below, schedule->now_ns))
 			return false;
+		passes |= l->slots->turns.current != NULL;
 	}
 	open_path(limiter, slot, schedule->now_ns);
+	usage_slot_at_once(schedule, limiter);
+	if (passes)
+		turns_passed(schedule, limiter, 1, &SLOTS_TURNS);
 	return true;
 }
 
@@ -178,6 +188,14 @@ void slots_close(struct schedule *schedule, struct slot *slot, bool used)
 	settle_openers(schedule, limiter);
 }
 
+/* Returns the order that the slots of @limiter have a place in; NULL: none, or none yet. */
+static struct order *order_above(const struct limiter *limiter)
+{
+	const struct limiter *parent = limiter->parent;
+
+	return parent && parent->slots ? parent->slots->turns.order : NULL;
+}
+
 void slots_configure(struct schedule *schedule, struct limiter *limiter,
 		     const struct slot_limit *old)
 {
@@ -186,6 +204,8 @@ void slots_configure(struct schedule *schedule, struct limiter *limiter,
 
 	if (!slots)
 		return;
+	order_follow(order_above(limiter), &slots->sibling, limiter->settings, slots->turns.wanted,
+		     turns_demand(&slots->turns));
 	if (limit->kind == SLOTS_AUTO && old->kind != SLOTS_AUTO)
 		concurrency_init(&slots->concurrency, limit, schedule->now_ns);
 	else if (limit->kind == SLOTS_AUTO && memcmp(limit, old, sizeof(*limit)))

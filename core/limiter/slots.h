@@ -31,6 +31,7 @@ struct slots {
 	uint64_t shadowed;		/* openers that would have waited if enforced */
 
 	struct turns turns;
+	struct sibling sibling; /* of the turns */
 };
 
 extern const struct turn_rules SLOTS_TURNS; /* of openers */

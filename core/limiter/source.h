@@ -24,7 +24,13 @@ struct source {
 	 */
 	void (*store)(struct source *source, struct change *change);
 
-	/* The others are NULL for a source of one host. */
+	/* Any of the others may be NULL; but for the first they are those of a fleet. */
+
+	/*
+	 * Notes that tokens of @limiter, which has windows of the calendar and may be a key, were
+	 * taken or came back. The caller of the engine calls it.
+	 */
+	void (*used)(struct source *source, struct limiter *limiter);
 
 	/*
 	 * Begins a step, before a waiter is served: takes away the share that may not be used any
@@ -39,6 +45,8 @@ struct source {
 	int (*adopt)(struct source *source, struct limiter *limiter);
 	/* Notes that tokens or slots of @limiter were asked for. */
 	void (*rouse)(struct source *source, struct limiter *limiter);
+	/* Notes that the service behind @limiter, which has a holding, told of its quota. */
+	void (*told)(struct source *source, struct limiter *limiter);
 	/* Notes that the tokens of the open key @limiter did not suffice. */
 	void (*miss)(struct source *source, struct limiter *limiter);
 	/* Tells whether this host may soon have more of @limiter. */

@@ -6,16 +6,20 @@
 #include "core/limiter/limiter.h"
 #include "core/limiter/partition.h"
 #include "core/limiter/slots.h"
+#include "core/limiter/units.h"
+#include "core/limiter/usage.h"
 
 #include <math.h>
 #include <stdio.h>
+
+enum { STAT_NAME_TEXT = 64 };
 
 static double rate_of(const struct limiter *limiter)
 {
 	double least = (double)INFINITY;
 	const struct settings *settings = limiter_settings(limiter);
 
-	for (unsigned int i = 0; i < settings->limit_count; i++) {
+	for (unsigned int i = 0; i < settings_plain_count(settings); i++) {
 		double rate = rate_per_second(&settings->limits[i].rate);
 
 		least = rate < least ? rate : least;
@@ -28,9 +32,11 @@ static double share_of(const struct limiter *limiter)
 {
 	double least = (double)INFINITY;
 
-	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+	for (unsigned int i = 0; i < limiter->plain_count; i++) {
 		double rate = fraction_per_second(&limiter->buckets[i].flow);
 
+		if (bucket_is_window(&limiter->buckets[i]))
+			continue;
 		least = rate < least ? rate : least;
 	}
 	return fmin(least, learning_rate(limiter));
@@ -55,6 +61,15 @@ static double waiting_of(const struct limiter *limiter)
 {
 	return limiter->turns.queue.length + partition_waiting(limiter) + keys_waiting(limiter) +
 	       slots_waiting(limiter);
+}
+
+static double waiting_below_of(const struct limiter *limiter)
+{
+	uint32_t all = limiter->turns.waiting;
+
+	if (limiter->slots)
+		all += limiter->slots->turns.waiting;
+	return all - waiting_of(limiter);
 }
 
 static double keys_of(const struct limiter *limiter)
@@ -109,6 +124,55 @@ static double delay_seconds_of(const struct limiter *limiter)
 	return (double)delay_of(limiter) / (double)NSEC_PER_SEC;
 }
 
+/* Returns the seconds until the next window of the calendar begins. */
+static double reset_of(const struct limiter *limiter)
+{
+	uint64_t ns = limiter_reset_ns(limiter);
+
+	return ns == NEVER_NS ? (double)INFINITY : (double)ns / (double)NSEC_PER_SEC;
+}
+
+/* Returns the tokens left of @allowances, which are NULL if the service said nothing. */
+static double left_of(const struct allowances *allowances)
+{
+	const struct allowance *least = allowances ? allowances_least(allowances) : NULL;
+
+	return least ? (double)least->left : (double)INFINITY;
+}
+
+/* Returns the seconds until that is over. */
+static double left_seconds_of(const struct limiter *limiter, const struct allowances *allowances)
+{
+	const struct allowance *least = allowances ? allowances_least(allowances) : NULL;
+	uint64_t now_ns = least ? limiter->learning->now_ns : 0;
+
+	return least && least->until_ns > now_ns
+		       ? (double)(least->until_ns - now_ns) / (double)NSEC_PER_SEC
+		       : 0;
+}
+
+static const struct allowances *allowances_of(const struct limiter *limiter)
+{
+	return limiter->learning ? &limiter->learning->allowances : NULL;
+}
+
+static double service_left_of(const struct limiter *limiter)
+{
+	return left_of(allowances_of(limiter));
+}
+
+static double service_seconds_of(const struct limiter *limiter)
+{
+	return left_seconds_of(limiter, allowances_of(limiter));
+}
+
+static double service_rate_of(const struct limiter *limiter)
+{
+	return limiter->learning && limiter->learning->told_limit > 0
+		       ? limiter->learning->told_limit
+		       : (double)INFINITY;
+}
+
 static double slots_of(const struct limiter *limiter)
 {
 	uint32_t limit = slots_limit(limiter);
@@ -131,6 +195,28 @@ static uint64_t refused_of(const struct limiter *limiter)
 	return limiter->counters[COUNTER_REFUSED] + (limiter->slots ? limiter->slots->refused : 0);
 }
 
+static double quantile_of(const struct histogram *waits, unsigned int percent)
+{
+	uint64_t ns = histogram_quantile_ns(waits, percent);
+
+	return ns == NEVER_NS ? (double)INFINITY : (double)ns / (double)NSEC_PER_SEC;
+}
+
+#define WAIT_QUANTILE(name, waits_of, percent)                    \
+	static double name(const struct limiter *limiter)         \
+	{                                                         \
+		const struct histogram waits = waits_of(limiter); \
+                                                                  \
+		return quantile_of(&waits, percent);              \
+	}
+
+WAIT_QUANTILE(wait_p50_of, usage_of_tokens, 50)
+WAIT_QUANTILE(wait_p90_of, usage_of_tokens, 90)
+WAIT_QUANTILE(wait_p99_of, usage_of_tokens, 99)
+WAIT_QUANTILE(slot_wait_p50_of, usage_of_slots, 50)
+WAIT_QUANTILE(slot_wait_p90_of, usage_of_slots, 90)
+WAIT_QUANTILE(slot_wait_p99_of, usage_of_slots, 99)
+
 /*
  * Counts of slots are the slots' own: limiter->counters are about tokens alone.
  */
@@ -148,7 +234,10 @@ static const struct {
 	uint64_t (*count)(const struct limiter *limiter);
 	double (*gauge)(const struct limiter *limiter);
 	bool is_time;
+	bool is_summary;
 	bool of_key; /* shown of a key: counts that it keeps while it is idle, and its bucket */
+	bool of_key_slots;   /* shown of a key that has slots */
+	bool of_key_windows; /* shown of a key that has windows of the calendar */
 } STATS[] = {
 	{"granted", "Tokens granted, those of children included", .counter = COUNTER_GRANTED,
 	 .of_key = true},
@@ -170,18 +259,45 @@ static const struct {
 	{"backoff_pauses", "Pauses of backoff", .count = pauses_of},
 	{"backoff_paused_seconds", "Time in pauses of backoff", .count = paused_of,
 	 .is_time = true},
+	{"granted_min", "Tokens granted under min, before its siblings",
+	 .counter = COUNTER_GRANTED_MIN},
+	{"refused_queue_max", "Reads, and opens of slot, refused as queue_max readers waited",
+	 .counter = COUNTER_REFUSED_QUEUE},
+	{"refused_wait_max", "Reads refused as they would have waited longer than wait_max",
+	 .counter = COUNTER_REFUSED_WAIT},
 	{"waiting", "Readers blocked now, and pollers", .gauge = waiting_of, .of_key = true},
+	{"waiting_below", "Readers blocked now in the limiters below, and pollers",
+	 .gauge = waiting_below_of},
 	{"rate", "Tokens a second that are set", .gauge = rate_of, .of_key = true},
 	{"effective_rate", "Tokens a second that are in force", .gauge = effective_rate_of,
 	 .of_key = true},
 	{"tokens", "Tokens in the bucket, negative in debt", .gauge = limiter_tokens,
 	 .of_key = true},
-	{"slots", "Slots that may be open now", .gauge = slots_of},
-	{"slots_used", "Slots that are open", .gauge = slots_used_of},
+	{"reset", "Seconds until the next window of the calendar begins", .gauge = reset_of,
+	 .of_key_windows = true},
+	{"slots", "Slots that may be open now", .gauge = slots_of, .of_key_slots = true},
+	{"slots_used", "Slots that are open", .gauge = slots_used_of, .of_key_slots = true},
 	{"keys", "Keys that are remembered", .gauge = keys_of},
 	{"backoff_seconds", "The delay of backoff now", .gauge = delay_seconds_of},
+	{"service_left", "Tokens that the service said are left, without those granted since",
+	 .gauge = service_left_of},
+	{"service_left_seconds", "Seconds until that is over", .gauge = service_seconds_of},
+	{"service_rate", "Tokens a second that the service said it gives",
+	 .gauge = service_rate_of},
 	{"partitions_held", "Partitions or pieces that this host holds", .gauge = partitions_of},
 	{"share", "Part of the limiter that this host may use now, 0 to 1", .gauge = part_of},
+	{"wait_p50_seconds", "Seconds within which 50 % of the reads had tokens",
+	 .gauge = wait_p50_of, .is_summary = true},
+	{"wait_p90_seconds", "Seconds within which 90 % of the reads had tokens",
+	 .gauge = wait_p90_of, .is_summary = true},
+	{"wait_p99_seconds", "Seconds within which 99 % of the reads had tokens",
+	 .gauge = wait_p99_of, .is_summary = true},
+	{"slot_wait_p50_seconds", "Seconds within which 50 % of the openers had a slot",
+	 .gauge = slot_wait_p50_of, .is_summary = true},
+	{"slot_wait_p90_seconds", "Seconds within which 90 % of the openers had a slot",
+	 .gauge = slot_wait_p90_of, .is_summary = true},
+	{"slot_wait_p99_seconds", "Seconds within which 99 % of the openers had a slot",
+	 .gauge = slot_wait_p99_of, .is_summary = true},
 };
 
 size_t stat_count(void)
@@ -191,7 +307,9 @@ size_t stat_count(void)
 
 struct stat_entry stat_entry(const struct limiter *limiter, size_t index)
 {
-	struct stat_entry entry = {.name = STATS[index].name, .help = STATS[index].help};
+	struct stat_entry entry = {.name = STATS[index].name,
+				   .help = STATS[index].help,
+				   .is_summary = STATS[index].is_summary};
 
 	if (STATS[index].gauge) {
 		entry.value = STATS[index].gauge(limiter);
@@ -205,28 +323,180 @@ struct stat_entry stat_entry(const struct limiter *limiter, size_t index)
 	return entry;
 }
 
+/* Tells whether the statistic is shown of the key @limiter. */
+static bool is_of_key(const struct limiter *limiter, size_t index)
+{
+	bool has_slots = limiter->slots || limiter->settings->slots.kind != SLOTS_MAX;
+
+	return STATS[index].of_key || (STATS[index].of_key_slots && has_slots) ||
+	       (STATS[index].of_key_windows && settings_have_windows(limiter->settings));
+}
+
+/* Returns the first limit of the unit of limit @i. */
+static uint32_t first_of_unit(const struct settings *settings, uint32_t i)
+{
+	uint32_t first = 0;
+
+	while (!amount_is_of(settings->limits[first].unit, settings->limits[i].unit))
+		first++;
+	return first;
+}
+
+uint32_t stat_unit(const struct limiter *limiter, uint32_t i)
+{
+	const struct settings *settings = limiter->settings;
+
+	if (!units_counts(limiter))
+		return LIMITS_MAX;
+	i = i < limiter->plain_count ? limiter->plain_count : i;
+	for (; i < limiter->bucket_count; i++) {
+		if (first_of_unit(settings, i) == i)
+			return i;
+	}
+	return LIMITS_MAX;
+}
+
+const char *stat_unit_name(const struct limiter *limiter, uint32_t i)
+{
+	return limiter->settings->limits[i].unit;
+}
+
+static double unit_rate_of(const struct limiter *limiter, uint32_t i)
+{
+	return rate_per_second(&limiter_settings(limiter)->limits[i].rate);
+}
+
+static double unit_flow_of(const struct limiter *limiter, uint32_t i)
+{
+	switch (limiter->settings->enforcement) {
+	case ENFORCEMENT_ENFORCE:
+		return fraction_per_second(&limiter->buckets[i].flow);
+	case ENFORCEMENT_CLOSED:
+		return 0;
+	case ENFORCEMENT_SHADOW:
+	case ENFORCEMENT_OPEN:
+	case ENFORCEMENT_COUNT:
+		break;
+	}
+	return (double)INFINITY;
+}
+
+static double unit_tokens_of(const struct limiter *limiter, uint32_t i)
+{
+	const struct bucket *bucket = &limiter->buckets[i];
+
+	return (double)bucket_level(bucket) + (double)bucket->part / (double)bucket->flow.den;
+}
+
+/* Returns what the service said of the unit of limit @i; NULL: nothing. */
+static const struct unit_quota *unit_quota_of(const struct limiter *limiter, uint32_t i)
+{
+	return limiter->learning ? unit_quotas_find(limiter->learning->units,
+						    limiter->settings->limits[i].unit)
+				 : NULL;
+}
+
+static double unit_left_of(const struct limiter *limiter, uint32_t i)
+{
+	const struct unit_quota *quota = unit_quota_of(limiter, i);
+
+	return left_of(quota ? &quota->allowances : NULL);
+}
+
+static double unit_left_seconds_of(const struct limiter *limiter, uint32_t i)
+{
+	const struct unit_quota *quota = unit_quota_of(limiter, i);
+
+	return left_seconds_of(limiter, quota ? &quota->allowances : NULL);
+}
+
+static double unit_told_rate_of(const struct limiter *limiter, uint32_t i)
+{
+	const struct unit_quota *quota = unit_quota_of(limiter, i);
+
+	return quota && quota->told_limit > 0 ? quota->told_limit : (double)INFINITY;
+}
+
+/* The table of what is told of a unit; of a gauge the least of its limits. */
+static const struct {
+	const char *name;
+	const char *help;
+	size_t count; /* offset in struct unit_count, if there is no function */
+	double (*gauge)(const struct limiter *limiter, uint32_t i);
+} UNIT_STATS[] = {
+	{"granted", "Tokens granted, those of children included",
+	 .count = offsetof(struct unit_count, granted)},
+	{"charged", "Tokens charged afterwards", .count = offsetof(struct unit_count, charged)},
+	{"returned", "Tokens given back unused", .count = offsetof(struct unit_count, returned)},
+	{"rate", "Tokens a second that are set", .gauge = unit_rate_of},
+	{"effective_rate", "Tokens a second that are in force", .gauge = unit_flow_of},
+	{"tokens", "Tokens in the bucket, negative in debt", .gauge = unit_tokens_of},
+	{"service_left", "Tokens that the service said are left, without those granted since",
+	 .gauge = unit_left_of},
+	{"service_left_seconds", "Seconds until that is over", .gauge = unit_left_seconds_of},
+	{"service_rate", "Tokens a second that the service said it gives",
+	 .gauge = unit_told_rate_of},
+};
+
+size_t stat_unit_count(void)
+{
+	return sizeof(UNIT_STATS) / sizeof(UNIT_STATS[0]);
+}
+
+struct stat_entry stat_unit_entry(const struct limiter *limiter, uint32_t i, size_t index)
+{
+	struct stat_entry entry = {.name = UNIT_STATS[index].name, .help = UNIT_STATS[index].help};
+
+	if (!UNIT_STATS[index].gauge) {
+		entry.is_counter = true;
+		entry.is_whole = true;
+		entry.count = *(const uint64_t *)((const char *)&units_counts(limiter)->of[i] +
+						  UNIT_STATS[index].count);
+		return entry;
+	}
+	entry.value = (double)INFINITY;
+	for (uint32_t j = i; j < limiter->bucket_count; j++) {
+		if (first_of_unit(limiter->settings, j) == i)
+			entry.value = fmin(entry.value, UNIT_STATS[index].gauge(limiter, j));
+	}
+	return entry;
+}
+
+/* Prints the line of @entry, of @unit after a point; "": of none. */
+static size_t print_entry(const struct stat_entry *entry, const char *unit, char *at, size_t room)
+{
+	char name[STAT_NAME_TEXT];
+
+	snprintf(name, sizeof(name), "%s%s%s", entry->name, *unit ? "." : "", unit);
+	if (entry->is_whole)
+		return (size_t)snprintf(at, room, "%s %llu\n", name,
+					(unsigned long long)entry->count);
+	if (isinf(entry->value))
+		return (size_t)snprintf(at, room, "%s max\n", name);
+	if (entry->is_counter)
+		return (size_t)snprintf(at, room, "%s %llu.%09llu\n", name,
+					(unsigned long long)(entry->count / NSEC_PER_SEC),
+					(unsigned long long)(entry->count % NSEC_PER_SEC));
+	return (size_t)snprintf(at, room, "%s %.15g\n", name, entry->value);
+}
+
 size_t stat_print(const struct limiter *limiter, char text[STAT_TEXT])
 {
 	size_t used = 0;
 
 	for (size_t i = 0; i < stat_count(); i++) {
 		struct stat_entry entry = stat_entry(limiter, i);
-		char *at = text + used;
-		size_t room = STAT_TEXT - used;
 
-		if (limiter->is_key && !STATS[i].of_key)
-			continue;
-		if (entry.is_whole)
-			used += (size_t)snprintf(at, room, "%s %llu\n", entry.name,
-						 (unsigned long long)entry.count);
-		else if (isinf(entry.value))
-			used += (size_t)snprintf(at, room, "%s max\n", entry.name);
-		else if (entry.is_counter)
-			used += (size_t)snprintf(at, room, "%s %llu.%09llu\n", entry.name,
-						 (unsigned long long)(entry.count / NSEC_PER_SEC),
-						 (unsigned long long)(entry.count % NSEC_PER_SEC));
-		else
-			used += (size_t)snprintf(at, room, "%s %.15g\n", entry.name, entry.value);
+		if (!limiter->is_key || is_of_key(limiter, i))
+			used += print_entry(&entry, "", text + used, STAT_TEXT - used);
+	}
+	for (uint32_t i = 0; (i = stat_unit(limiter, i)) < LIMITS_MAX; i++) {
+		for (size_t k = 0; k < stat_unit_count(); k++) {
+			struct stat_entry entry = stat_unit_entry(limiter, i, k);
+
+			used += print_entry(&entry, stat_unit_name(limiter, i), text + used,
+					    STAT_TEXT - used);
+		}
 	}
 	return used;
 }

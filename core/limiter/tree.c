@@ -1,9 +1,12 @@
 /* tree - limiters by name and by id, see tree.h. */
 #include "core/limiter/tree.h"
+#include "core/limiter/bucket.h"
 #include "core/limiter/holding.h"
 #include "core/base/siphash.h"
+#include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
 #include "core/limiter/slots.h"
+#include "core/limiter/usage.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -99,10 +102,18 @@ static int resize_tables(struct tree *tree, uint32_t size)
 	return 0;
 }
 
+/* A limiter below another one, which has siblings. */
+struct nested {
+	struct limiter limiter; /* first */
+	struct sibling sibling;
+};
+
 /* Returns where the name lies that @limiter was made with: behind it, in the same memory. */
 static char *first_name(struct limiter *limiter)
 {
-	return (char *)(limiter + 1);
+	bool is_nested = limiter->turns.sibling;
+
+	return (char *)limiter + (is_nested ? sizeof(struct nested) : sizeof(*limiter));
 }
 
 static void drop_name(struct limiter *limiter)
@@ -122,9 +133,13 @@ void limiter_free(struct limiter *limiter)
 		holding_free(limiter->holding);
 	else
 		pool_drop(limiter->settings);
-	free(limiter->learning);
+	learning_free(limiter->learning);
+	usage_free(limiter);
 	slots_free(limiter);
+	turns_free(&limiter->turns);
 	free(limiter->partitions);
+	for (uint32_t i = 0; i < limiter->bucket_count; i++)
+		bucket_end(&limiter->buckets[i]);
 	free(limiter->buckets);
 	free(limiter->changed_s);
 	drop_name(limiter);
@@ -147,21 +162,26 @@ void limiter_drop(struct limiter *limiter)
 		limiter_free(limiter);
 }
 
-struct limiter *tree_new(const char *name)
+struct limiter *tree_new(const struct limiter *parent, const char *name)
 {
+	bool is_nested = parent && !limiter_is_root(parent);
+	size_t bytes = is_nested ? sizeof(struct nested) : sizeof(struct limiter);
 	size_t name_bytes = strlen(name) + 1;
-	struct limiter *limiter = calloc(1, sizeof(*limiter) + name_bytes);
+	struct limiter *limiter = calloc(1, bytes + name_bytes);
 
 	if (!limiter)
 		return NULL;
 	limiter->settings = &SETTINGS_DEFAULT;
+	if (is_nested)
+		turns_place(&limiter->turns, &((struct nested *)limiter)->sibling,
+			    limiter->settings);
 	limiter->name = memcpy(first_name(limiter), name, name_bytes);
 	return limiter;
 }
 
 int tree_init(struct tree *tree)
 {
-	*tree = (struct tree){.root = tree_new("")};
+	*tree = (struct tree){.root = tree_new(NULL, "")};
 	if (!tree->root)
 		return -ENOMEM;
 	if (resize_tables(tree, FIRST_SIZE)) {

@@ -30,8 +30,11 @@ struct limiter *tree_find_id(const struct tree *tree, uint32_t id);
 /* Returns the number of limiters above @limiter; the root has 0. */
 uint32_t tree_depth(const struct limiter *limiter);
 
-/* Gets memory for a limiter named @name, not in the tree yet; NULL if there is none. */
-struct limiter *tree_new(const char *name);
+/*
+ * Gets memory for a limiter named @name below @parent (NULL: for the root), not in the tree yet;
+ * NULL if there is none.
+ */
+struct limiter *tree_new(const struct limiter *parent, const char *name);
 
 /* Puts @limiter (owned by the tree then) below @parent under the next id. */
 void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter);

@@ -13,7 +13,7 @@ static const double MIN_LEAST = 1e-3; /* tokens a second */
 
 static const struct adapt AIMD = {
 	.kind = ADAPT_AIMD,
-	.min = {1, NSEC_PER_SEC, 0, 0},
+	.min = {.amount = 1, .period_ns = NSEC_PER_SEC},
 	.decrease = DECIMAL_ONE / 2,
 	.increase = {.share = DECIMAL_ONE / 100, .is_share = true},
 	.period_ns = NSEC_PER_SEC,
@@ -21,7 +21,7 @@ static const struct adapt AIMD = {
 
 static const struct adapt CUBIC = {
 	.kind = ADAPT_CUBIC,
-	.min = {1, NSEC_PER_SEC, 0, 0},
+	.min = {.amount = 1, .period_ns = NSEC_PER_SEC},
 	.decrease = DECIMAL_ONE * 7 / 10,
 	.period_ns = NSEC_PER_SEC,
 	.scale = DECIMAL_ONE * 4 / 10,

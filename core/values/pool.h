@@ -8,10 +8,13 @@
 #define RATEFS_CORE_POOL_H
 
 #include "core/base/chain.h"
+#include "core/values/calendar.h"
 #include "core/values/settings.h"
 
 struct pool {
-	struct chains blocks; /* by their text */
+	struct chains blocks;	 /* by their text */
+	struct wall wall;	 /* the caller's to set */
+	uint32_t windowed_count; /* blocks that have windows, of limiters or keys */
 };
 
 struct pool_block {
@@ -21,6 +24,7 @@ struct pool_block {
 	uint64_t hash;
 	uint64_t kept; /* the caller's; begins with 0 */
 	uint32_t references;
+	struct window *windows; /* owned: one for each limit; NULL: none is of the calendar */
 };
 
 /* Begins an empty pool. @seed, which lives longer, is that of the hash: see siphash.h. */
@@ -31,6 +35,12 @@ const struct settings *pool_get(struct pool *pool, const struct settings *settin
 
 /* Returns the caller's number of a block of pool_get(); NULL: it is &SETTINGS_DEFAULT. */
 uint64_t *pool_kept(const struct settings *settings);
+
+/*
+ * Returns the window of limit @i of @settings, which is of the calendar, of pool_get(): it is there
+ * as long as these are.
+ */
+struct window *pool_window(const struct settings *settings, uint32_t i);
 
 /* Gives back a reference that pool_get() returned, or &SETTINGS_DEFAULT; NULL is none. */
 void pool_drop(const struct settings *settings);

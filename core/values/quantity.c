@@ -120,7 +120,7 @@ static const char *number_read(const char *text, struct number *number)
 	return text;
 }
 
-/* NUMBER[UNIT][B] in the first @length bytes of @text. */
+/* NUMBER[SUFFIX][B] in the first @length bytes of @text. */
 static int amount_read(const char *text, size_t length, struct number *number, uint8_t *unit)
 {
 	const char *end = text + length, *name = number_read(text, number);
@@ -201,11 +201,64 @@ int rate_parse(const char *text, struct rate *rate)
 		*rate = (struct rate){.period_ns = NSEC_PER_SEC};
 		return 0;
 	}
-	parsed = (struct rate){number.mantissa, period_ns, number.decimals, unit};
+	parsed = (struct rate){.amount = number.mantissa,
+			       .period_ns = period_ns,
+			       .decimals = number.decimals,
+			       .unit = unit};
 	if (!rate_in_bounds(&parsed))
 		return -ERANGE;
 	*rate = parsed;
 	return 0;
+}
+
+int rate_parse_limit(const char *text, struct rate *rate)
+{
+	static const char suffix[] = ",strict";
+	const char *comma = strchr(text, ',');
+	struct rate parsed;
+	char copy[QUANTITY_TEXT];
+	int err;
+
+	if (!comma)
+		return rate_parse(text, rate);
+	if (strcmp(comma, suffix) != 0 || (size_t)(comma - text) >= sizeof(copy))
+		return -EINVAL;
+	snprintf(copy, sizeof(copy), "%.*s", (int)(comma - text), text);
+	err = rate_parse(copy, &parsed);
+	if (err)
+		return err;
+	if (rate_is_unlimited(&parsed))
+		return -EINVAL;
+	if ((u128)parsed.amount * UNITS[parsed.unit].tokens % POWERS_OF_TEN[parsed.decimals] ||
+	    !rate_window(&parsed) || rate_window(&parsed) > TOKENS_MAX)
+		return -ERANGE;
+	parsed.kind = RATE_STRICT;
+	*rate = parsed;
+	return 0;
+}
+
+bool rate_limits_alike(const struct rate *a, const struct rate *b)
+{
+	return a->kind == b->kind && (!rate_is_strict(a) || a->period_ns == b->period_ns);
+}
+
+uint64_t rate_window(const struct rate *rate)
+{
+	u128 tokens = (u128)rate->amount * UNITS[rate->unit].tokens / POWERS_OF_TEN[rate->decimals];
+
+	return tokens < UINT64_MAX ? (uint64_t)tokens : UINT64_MAX;
+}
+
+struct rate rate_window_part(const struct rate *rate, uint64_t all, uint64_t part)
+{
+	u128 tokens = (u128)rate_window(rate) * part / all;
+
+	if (!tokens)
+		return (struct rate){.period_ns = NSEC_PER_SEC};
+	if (part == all)
+		return *rate;
+	return (struct rate){
+		.amount = (uint64_t)tokens, .period_ns = rate->period_ns, .kind = RATE_STRICT};
 }
 
 /* In the largest unit that divides it. A number of 1 is left out if @terse. */
@@ -222,23 +275,58 @@ static void period_print(char *text, size_t size, uint64_t ns, bool terse)
 		snprintf(text, size, "%" PRIu64 "%s", ns / PERIODS[i].ns, PERIODS[i].name);
 }
 
-void rate_print(const struct rate *rate, char text[QUANTITY_TEXT])
+int rate_parse_amount(const char *text, size_t length, struct rate *rate)
+{
+	struct number number;
+	uint64_t tokens;
+	uint8_t unit = 0;
+	int error = amount_read(text, length, &number, &unit);
+
+	if (!error)
+		error = number_scale(&number, UNITS[unit].tokens, TOKENS_MAX, &tokens);
+	if (!error && !tokens)
+		error = -ERANGE;
+	if (error)
+		return error;
+	rate->amount = number.mantissa;
+	rate->decimals = number.decimals;
+	rate->unit = unit;
+	return 0;
+}
+
+void rate_print_amount(const struct rate *rate, char text[QUANTITY_TEXT])
 {
 	uint64_t scale = POWERS_OF_TEN[rate->decimals];
 	char decimals[DECIMALS_MAX + 2] = "";
+
+	if (rate->decimals)
+		snprintf(decimals, sizeof(decimals), ".%0*u", (int)rate->decimals,
+			 (unsigned int)(rate->amount % scale));
+	snprintf(text, QUANTITY_TEXT, "%" PRIu64 "%s%s", rate->amount / scale, decimals,
+		 UNITS[rate->unit].name);
+}
+
+uint64_t rate_window_tokens(const struct rate *rate)
+{
+	return (uint64_t)((u128)rate->amount * UNITS[rate->unit].tokens /
+			  POWERS_OF_TEN[rate->decimals]);
+}
+
+void rate_print(const struct rate *rate, char text[QUANTITY_TEXT])
+{
 	size_t length;
 
 	if (rate_is_unlimited(rate) || !rate->amount) {
 		snprintf(text, QUANTITY_TEXT, "%s", rate->amount ? "max" : "0");
 		return;
 	}
-	if (rate->decimals)
-		snprintf(decimals, sizeof(decimals), ".%0*u", (int)rate->decimals,
-			 (unsigned int)(rate->amount % scale));
-	snprintf(text, QUANTITY_TEXT, "%" PRIu64 "%s%s/", rate->amount / scale, decimals,
-		 UNITS[rate->unit].name);
+	rate_print_amount(rate, text);
 	length = strlen(text);
+	text[length++] = '/';
 	period_print(text + length, QUANTITY_TEXT - length, rate->period_ns, true);
+	length = strlen(text);
+	if (rate_is_strict(rate))
+		snprintf(text + length, QUANTITY_TEXT - length, ",strict");
 }
 
 struct fraction rate_fraction(const struct rate *rate)
@@ -307,11 +395,11 @@ int rate_from_fraction(u128 num, u128 den, uint32_t count, struct rate *rate)
 	per_second = num * (NSEC_PER_SEC / common);
 	seconds = den / common;
 	if (per_second <= MANTISSA_MAX && seconds <= DURATION_MAX_NS / NSEC_PER_SEC) {
-		*rate = (struct rate){(uint64_t)per_second, NSEC_PER_SEC, 0, 0};
+		*rate = (struct rate){.amount = (uint64_t)per_second, .period_ns = NSEC_PER_SEC};
 		if (!amount_divide(rate, (uint64_t)seconds))
 			rate->period_ns *= (uint64_t)seconds;
 	} else {
-		*rate = (struct rate){(uint64_t)num, (uint64_t)den, 0, 0};
+		*rate = (struct rate){.amount = (uint64_t)num, .period_ns = (uint64_t)den};
 	}
 	return 0;
 }
@@ -325,6 +413,8 @@ struct rate rate_share(const struct rate *rate, uint32_t count)
 	assert(count >= 1 && count <= SHARES_MAX);
 	if (rate_is_unlimited(rate) || !rate->amount)
 		return share;
+	if (rate_is_strict(rate))
+		return rate_window_part(rate, count, 1);
 	if (amount_divide(&share, count))
 		return share;
 	if (unit_expand(&expanded) && amount_divide(&expanded, count))
@@ -364,7 +454,7 @@ double rate_per_second(const struct rate *rate)
 {
 	struct fraction fraction;
 
-	if (rate_is_unlimited(rate))
+	if (rate_is_unlimited(rate) || rate_is_window(rate))
 		return INFINITY;
 	fraction = rate_fraction(rate);
 	return fraction_per_second(&fraction);
@@ -477,8 +567,6 @@ int charge_parse(const char *text, int64_t *tokens)
 	error = tokens_parse(negative || *text == '+' ? text + 1 : text, &size);
 	if (error)
 		return error;
-	if (!size)
-		return -ERANGE;
 	*tokens = negative ? -(int64_t)size : (int64_t)size;
 	return 0;
 }

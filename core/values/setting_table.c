@@ -2,6 +2,7 @@
  * setting_table - THE TABLE of settings: the name of each, and its value from and to text, see
  * settings.h.
  */
+#include "core/values/rate_setting.h"
 #include "core/values/settings.h"
 
 #include <assert.h>
@@ -36,9 +37,14 @@ struct setting_row {
 const struct settings SETTINGS_DEFAULT = {
 	.burst = 1,
 	.lease_ns = 15 * NSEC_PER_SEC,
-	.key_rate = {UINT64_MAX, NSEC_PER_SEC, 0, 0}, /* max */
+	.key_rate = {.amount = UINT64_MAX, .period_ns = NSEC_PER_SEC}, /* max */
 	.key_burst = 1,
 	.keys_max = KEYS_MAX_DEFAULT,
+	.weight = SIBLING_WEIGHT_DEFAULT,
+	.min = {.period_ns = NSEC_PER_SEC},
+	.queue_max = UINT32_MAX,
+	.wait_max_ns = NEVER_NS,
+	.key_concurrency = UINT32_MAX,
 };
 
 static const char *const ENFORCEMENT_NAMES[ENFORCEMENT_COUNT + 1] = {
@@ -53,143 +59,15 @@ static const char *const KEY_SHARE_NAMES[KEY_SHARE_COUNT + 1] = {
 	[KEY_SHARE_LEASED] = "leased",
 };
 
-static const char RATE_BOUNDS[] =
-	"out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
-static const char BURST_WHY[] = "not a burst: a whole number such as 20";
-static const char BURST_BOUNDS[] = "out of bounds: a burst is a whole number, 1 to 1e13";
-
-/* Refuses @text, and names the @part of it that is wrong. */
-static int refuse_part(int err, char error[ERROR_TEXT], const char *text, const char *part,
-		       const char *why)
-{
-	char sentence[ERROR_TEXT / 2];
-
-	if (!strcmp(text, part))
-		return text_refuse(err, error, text, why);
-	snprintf(sentence, sizeof(sentence), "'%.80s' is %.160s", part, why);
-	return text_refuse(err, error, text, sentence);
-}
-
-/* Parses @word of the list @text: a rate and, after a colon, a burst of its own. */
-static int parse_limit(const char *text, const char *word, struct limit *limit,
-		       char error[ERROR_TEXT])
-{
-	const char *colon = strchr(word, ':');
-	char rate[SETTING_TEXT];
-	int err;
-
-	snprintf(rate, sizeof(rate), "%.*s", colon ? (int)(colon - word) : SETTING_TEXT - 1, word);
-	err = rate_parse(rate, &limit->rate);
-	if (err)
-		return refuse_part(err, error, text, word, err == -ERANGE ? RATE_BOUNDS : RATE_WHY);
-	limit->burst = 0;
-	if (!colon)
-		return 0;
-	if (rate_is_unlimited(&limit->rate))
-		return text_refuse(-EINVAL, error, text, "max has no burst");
-	err = tokens_parse(colon + 1, &limit->burst);
-	if (err == -EINVAL)
-		return refuse_part(err, error, text, colon + 1, BURST_WHY);
-	if (err || !limit->burst)
-		return refuse_part(-ERANGE, error, text, colon + 1, BURST_BOUNDS);
-	return 0;
-}
-
-/*
- * Checks that @word, which is @rate, may be one of several rates in @text. A word without a period
- * is more likely a burst, or half of a rate with a blank in it.
- */
-static int check_among_others(const char *text, const char *word, const struct rate *rate,
-			      char error[ERROR_TEXT])
-{
-	char why[ERROR_TEXT / 2];
-
-	if (rate_is_unlimited(rate))
-		return text_refuse(-EINVAL, error, text, "max stands alone");
-	if (!rate->amount)
-		return text_refuse(-EINVAL, error, text, "0 stands alone: nothing would pass");
-	if (strchr(word, '/'))
-		return 0;
-	snprintf(why, sizeof(why),
-		 "'%.80s' has no /PERIOD: a blank separates rates, and each has its own, such as "
-		 "10/s 5000/h; a burst comes after a colon, such as 10/s:20",
-		 word);
-	return text_refuse(-EINVAL, error, text, why);
-}
-
-/* Cuts @text into @words and returns their number; LIMITS_MAX + 1 says that there are more. */
-static uint32_t split(char *text, char *words[LIMITS_MAX])
-{
-	uint32_t count = 0;
-
-	while (*(text += strspn(text, TEXT_SPACE))) {
-		if (count == LIMITS_MAX)
-			return LIMITS_MAX + 1;
-		words[count++] = text;
-		text += strcspn(text, TEXT_SPACE);
-		if (*text)
-			*text++ = '\0';
-	}
-	return count;
-}
-
-static int parse_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])
-{
-	char copy[SETTING_TEXT], *words[LIMITS_MAX];
-	struct limit limits[LIMITS_MAX];
-	uint32_t count;
-	int err;
-
-	if (strlen(text) >= sizeof(copy))
-		return text_refuse(-EINVAL, error, text, "too long for a rate");
-	memcpy(copy, text, strlen(text) + 1);
-	count = split(copy, words);
-	if (count > LIMITS_MAX)
-		return text_refuse(-ERANGE, error, text, "more than 8 limits");
-	for (uint32_t i = 0; i < count; i++) {
-		err = parse_limit(text, words[i], &limits[i], error);
-		if (!err && count > 1)
-			err = check_among_others(text, words[i], &limits[i].rate, error);
-		if (err)
-			return err;
-	}
-	if (count == 1 && rate_is_unlimited(&limits[0].rate))
-		count = 0;
-	memcpy(settings->limits, limits, count * sizeof(*limits));
-	settings->limit_count = count;
-	return 0;
-}
-
-static void print_rate(const struct settings *settings, char text[SETTING_TEXT])
-{
-	size_t used = 0;
-	char rate[QUANTITY_TEXT];
-
-	if (!settings->limit_count) {
-		rate_print(&RATE_UNLIMITED, text);
-		return;
-	}
-	for (uint32_t i = 0; i < settings->limit_count; i++) {
-		const struct limit *limit = &settings->limits[i];
-
-		rate_print(&limit->rate, rate);
-		used += (size_t)snprintf(text + used, SETTING_TEXT - used, "%s%s", i ? " " : "",
-					 rate);
-		if (limit->burst)
-			used += (size_t)snprintf(text + used, SETTING_TEXT - used, ":%llu",
-						 (unsigned long long)limit->burst);
-	}
-}
-
 static int parse_burst(const char *text, uint64_t *value, char error[ERROR_TEXT])
 {
 	uint64_t burst;
 	int err = tokens_parse(text, &burst);
 
-	if (err == -EINVAL)
-		return text_refuse(err, error, text, BURST_WHY);
-	if (err || !burst)
-		return text_refuse(-ERANGE, error, text, BURST_BOUNDS);
+	if (!err && !burst)
+		err = -ERANGE;
+	if (err)
+		return text_refuse(err, error, text, rate_setting_burst_why(err));
 	*value = burst;
 	return 0;
 }
@@ -238,8 +116,9 @@ static int parse_count(const struct setting_row *row, const char *text, uint32_t
 
 	assert(row->most <= UINT32_MAX);
 	if (err == -EINVAL) {
-		snprintf(why, sizeof(why), "not a count: %s%sa whole number",
-			 row->zero ? row->zero : "", row->zero ? " or " : "");
+		snprintf(why, sizeof(why), "not a count: %s%sa whole number, %llu to %llu",
+			 row->zero ? row->zero : "", row->zero ? " or " : "",
+			 (unsigned long long)row->least, (unsigned long long)row->most);
 		return text_refuse(err, error, text, why);
 	}
 	if (err || !is_within(row, count) ||
@@ -389,26 +268,96 @@ static void print_concurrency(const struct settings *settings, char text[SETTING
 	concurrency_setting_print(&settings->slots, text);
 }
 
-static int parse_key_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])
+static int parse_min(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	int err = rate_parse(text, &settings->key_rate);
+	static const char bounds[] =
+		"out of bounds, or too fine: a min is none, or 1/26d to 1000000000000/s";
+	struct rate rate = {.period_ns = NSEC_PER_SEC};
+	int err = strcmp(text, "none") != 0 ? rate_parse(text, &rate) : 0;
 
-	if (!err)
-		return 0;
-	if (err == -EINVAL && strpbrk(text, ": \t\n"))
-		return text_refuse(err, error, text,
-				   "a key has one rate, such as 10/s; its burst is key_burst");
-	return text_refuse(err, error, text, err == -ERANGE ? RATE_BOUNDS : RATE_WHY);
+	if (err == -EINVAL)
+		return text_refuse(err, error, text, "not a min: none, or a rate such as 10/s");
+	if (err || rate_is_unlimited(&rate))
+		return text_refuse(-ERANGE, error, text, bounds);
+	if (!rate.amount)
+		rate = (struct rate){.period_ns = NSEC_PER_SEC};
+	settings->min = rate;
+	return 0;
 }
 
-static void print_key_rate(const struct settings *settings, char text[SETTING_TEXT])
+static void print_min(const struct settings *settings, char text[SETTING_TEXT])
 {
-	rate_print(&settings->key_rate, text);
+	if (settings->min.amount)
+		rate_print(&settings->min, text);
+	else
+		snprintf(text, SETTING_TEXT, "none");
+}
+
+static int parse_queue_max(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	uint64_t count;
+	int err = count_parse(text, &count);
+
+	if (err == -EINVAL)
+		return text_refuse(err, error, text, "not a count: max or a whole number");
+	if (err || (count > QUEUE_MAX_MOST && count != UINT64_MAX))
+		return text_refuse(-ERANGE, error, text, "out of bounds: max or 0 to 1000000000");
+	settings->queue_max = count == UINT64_MAX ? UINT32_MAX : (uint32_t)count;
+	return 0;
+}
+
+static void print_queue_max(const struct settings *settings, char text[SETTING_TEXT])
+{
+	count_print(settings->queue_max == UINT32_MAX ? UINT64_MAX : settings->queue_max, text);
+}
+
+static int parse_wait_max(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	uint64_t ns = NEVER_NS;
+	int err = strcmp(text, "max") != 0 ? duration_parse(text, &ns) : 0;
+
+	if (err == -EINVAL)
+		return text_refuse(err, error, text,
+				   "not a duration: max, or such as 200ms, 15s or 1h (" PERIOD_NAMES
+				   "), or a number of seconds");
+	if (err)
+		return text_refuse(-ERANGE, error, text, "out of bounds: max or 0s to 3650d");
+	settings->wait_max_ns = ns;
+	return 0;
+}
+
+static void print_wait_max(const struct settings *settings, char text[SETTING_TEXT])
+{
+	if (settings->wait_max_ns == NEVER_NS)
+		snprintf(text, SETTING_TEXT, "max");
+	else
+		duration_print(settings->wait_max_ns, text);
+}
+
+static int parse_key_concurrency(const char *text, struct settings *settings,
+				 char error[ERROR_TEXT])
+{
+	uint64_t count;
+	int err = count_parse(text, &count);
+
+	if (err == -EINVAL)
+		return text_refuse(err, error, text, "not a count: max or a whole number");
+	if (err || !count || (count > SLOTS_COUNT_MAX && count != UINT64_MAX))
+		return text_refuse(-ERANGE, error, text, "out of bounds: max or 1 to 1000000");
+	settings->key_concurrency = count == UINT64_MAX ? UINT32_MAX : (uint32_t)count;
+	return 0;
+}
+
+static void print_key_concurrency(const struct settings *settings, char text[SETTING_TEXT])
+{
+	uint32_t count = settings->key_concurrency;
+
+	count_print(count == UINT32_MAX ? UINT64_MAX : count, text);
 }
 
 /* The table: one row per setting. */
 static const struct setting_row SETTINGS[SETTING_COUNT] = {
-	[SETTING_RATE] = {.name = "rate", .parse = parse_rate, .print = print_rate},
+	[SETTING_RATE] = {.name = "rate", .parse = rate_setting_parse, .print = rate_setting_print},
 	[SETTING_BURST] = {.name = "burst",
 			   .type = TYPE_BURST,
 			   .at = offsetof(struct settings, burst)},
@@ -442,7 +391,9 @@ static const struct setting_row SETTINGS[SETTING_COUNT] = {
 	[SETTING_CONCURRENCY] = {.name = "concurrency",
 				 .parse = parse_concurrency,
 				 .print = print_concurrency},
-	[SETTING_KEY_RATE] = {.name = "key_rate", .parse = parse_key_rate, .print = print_key_rate},
+	[SETTING_KEY_RATE] = {.name = "key_rate",
+			      .parse = rate_setting_parse_key,
+			      .print = rate_setting_print_key},
 	[SETTING_KEY_BURST] = {.name = "key_burst",
 			       .type = TYPE_BURST,
 			       .at = offsetof(struct settings, key_burst)},
@@ -455,6 +406,23 @@ static const struct setting_row SETTINGS[SETTING_COUNT] = {
 			       .type = TYPE_CHOICE,
 			       .at = offsetof(struct settings, key_share),
 			       .choices = KEY_SHARE_NAMES},
+	[SETTING_WEIGHT] = {.name = "weight",
+			    .type = TYPE_COUNT,
+			    .at = offsetof(struct settings, weight),
+			    .least = 1,
+			    .most = SIBLING_WEIGHT_MAX},
+	[SETTING_MIN] = {.name = "min", .parse = parse_min, .print = print_min},
+	[SETTING_PRIORITY] = {.name = "priority",
+			      .type = TYPE_COUNT,
+			      .at = offsetof(struct settings, priority),
+			      .most = PRIORITIES - 1},
+	[SETTING_QUEUE_MAX] = {.name = "queue_max",
+			       .parse = parse_queue_max,
+			       .print = print_queue_max},
+	[SETTING_WAIT_MAX] = {.name = "wait_max", .parse = parse_wait_max, .print = print_wait_max},
+	[SETTING_KEY_CONCURRENCY] = {.name = "key_concurrency",
+				     .parse = parse_key_concurrency,
+				     .print = print_key_concurrency},
 };
 
 const char *setting_name(enum setting_id id)

@@ -16,8 +16,11 @@
 #define RATEFS_CORE_SETTINGS_H
 
 #include "core/values/adapt_setting.h"
+#include "core/values/amounts.h"
 #include "core/values/backoff_setting.h"
 #include "core/values/concurrency_setting.h"
+#include "core/values/limit.h"
+#include "core/values/overrides.h"
 #include "core/values/quantity.h"
 #include "core/values/text.h"
 
@@ -26,14 +29,19 @@
 #include <stdint.h>
 
 enum {
-	LIMITS_MAX = 8,		  /* limits in one `rate` */
 	PARTITIONS_MAX = 4096,	  /* partitions.count */
 	KEYS_MAX_MOST = 10000000, /* keys_max */
 	PARTITIONS_AUTO = 20,	  /* most that partitions.count=auto makes */
 	LEAVES_MOST = PARTITIONS_MAX,
+	QUOTA_SMALL = 256, /* below it each token of a window of the calendar is a leaf */
 	RESERVE_HOSTS_MAX = 4096,
 	KEYS_MAX_DEFAULT = 1000000,
-	CONFIG_TEXT = 65536, /* longest `config` that is read */
+	CONFIG_TEXT = 65536, /* longest `config` that is written at once */
+	CONFIG_TEXT_MAX = CONFIG_TEXT + OVERRIDES_TEXT_MAX, /* ... and that is read */
+	SIBLING_WEIGHT_MAX = 10000,
+	SIBLING_WEIGHT_DEFAULT = 100,
+	PRIORITIES = 10, /* classes of siblings: `priority` 0 to 9 */
+	QUEUE_MAX_MOST = 1000000000,
 };
 
 _Static_assert(SETTING_TEXT >= LIMITS_MAX * 2 * QUANTITY_TEXT, "all limits of a rate fit");
@@ -56,13 +64,18 @@ enum key_share {
 /* A leased key's leaves; and all parts of it, each as large as a leaf. */
 enum { KEY_LEAVES = 90, KEY_PARTS = 100 };
 
-/* One limit of `rate`: `10/s` or, with a burst of its own, `10/s:20`. */
-struct limit {
-	struct rate rate;
-	uint64_t burst; /* 0: the limiter's */
+/* The part of each key's rate and burst that a host has: @parts of @of equal ones. */
+struct key_part {
+	uint32_t parts, of;
 };
 
+static inline bool key_part_equal(const struct key_part *a, const struct key_part *b)
+{
+	return (u128)a->parts * b->of == (u128)b->parts * a->of;
+}
+
 struct settings {
+	/* Those without a unit first; at the end, settings_key_units(). */
 	struct limit limits[LIMITS_MAX];
 	uint32_t limit_count; /* 0 is `max` */
 	uint32_t partitions;  /* 0 is auto */
@@ -73,13 +86,25 @@ struct settings {
 	uint32_t reserve_hosts; /* 0 is none */
 	enum enforcement enforcement;
 	struct slot_limit slots;
-	struct rate key_rate; /* of each key */
+	struct rate key_rate; /* of each key, no unit and no window: see settings_key_units() */
 	uint64_t key_burst;
 	uint32_t keys_max;
 	uint32_t offline; /* OFFLINE_BLOCK, OFFLINE_OPEN, or N: the rate divided by N */
 	struct adapt adapt;
 	struct backoff backoff;
 	enum key_share key_share;
+
+	/* Its place among its siblings, see core/limiter/order.h. */
+	uint32_t weight;	  /* 1 to SIBLING_WEIGHT_MAX */
+	struct rate min;	  /* 0: none */
+	uint32_t priority;	  /* below PRIORITIES */
+	uint32_t queue_max;	  /* readers that may wait; UINT32_MAX: any number */
+	uint64_t wait_max_ns;	  /* NEVER_NS: any time */
+	uint32_t key_concurrency; /* slots of each key at a time; UINT32_MAX: any number */
+	uint8_t key_unit_count;	  /* limits of `key_rate` beside that */
+
+	/* Of single keys; NULL: none. settings_parse() and settings_hold() make it with a hold. */
+	struct overrides *overrides;
 };
 
 /* `offline`, of a host whose right has run out while the coordinator is out of reach. */
@@ -102,6 +127,12 @@ enum setting_id {
 	SETTING_KEY_BURST,
 	SETTING_KEYS_MAX,
 	SETTING_KEY_SHARE,
+	SETTING_WEIGHT,
+	SETTING_MIN,
+	SETTING_PRIORITY,
+	SETTING_QUEUE_MAX,
+	SETTING_WAIT_MAX,
+	SETTING_KEY_CONCURRENCY,
 	SETTING_COUNT
 };
 
@@ -126,23 +157,65 @@ bool setting_equal(enum setting_id id, const struct settings *a, const struct se
 
 /* settings.c: all together. */
 
+/* Whether @a and @b have the same text. Their bytes may differ where that says nothing. */
+bool settings_equal(const struct settings *a, const struct settings *b);
+
 /* Checks what concerns several settings at once: 0, or -ERANGE with a reason. */
 int settings_check(const struct settings *settings, char error[ERROR_TEXT]);
+
+/* Returns a copy with a hold on the overrides of its own, and gives that back. */
+struct settings settings_hold(const struct settings *settings);
+void settings_drop(struct settings *settings);
 
 /*
  * Parses `name=value` lines; blank lines and lines that start with # or ; are skipped. Settings
  * that are not given keep their values. All or nothing, and settings_check() at the end. The error
- * names the line.
+ * names the line. @settings has a hold on its overrides, and settings_drop() has to follow if a
+ * line may be of those.
  */
 int settings_parse(const char *text, struct settings *settings, char error[ERROR_TEXT]);
 
-/* Every setting as `name=value` lines, each ended by a newline; returns the length. */
+/*
+ * Every setting as `name=value` lines, each ended by a newline, and then the overrides; returns the
+ * length. The room that is enough for them.
+ */
 size_t settings_print(const struct settings *settings, char *text, size_t size);
+size_t settings_room(const struct settings *settings);
 
-/* Whether there is a limit of any kind, on the whole or on each key. */
+/* Whether there is a limit of any kind, on the whole, on each key or on a single one. */
 bool settings_limit(const struct settings *settings);
 
-/* The burst of limit @i: its own, or the limiter's. */
+/* Whether a limit is of windows of the calendar. */
+bool settings_have_windows(const struct settings *settings);
+
+/* Whether keys have strict windows, all of them or single ones. */
+bool settings_have_strict_keys(const struct settings *settings);
+
+/* Whether keys have windows of the calendar, all of them or single ones. */
+bool settings_have_key_windows(const struct settings *settings);
+
+/*
+ * Returns the limits of `key_rate` that are windows of the calendar or have a unit,
+ * settings->key_unit_count of them: those without a unit first.
+ */
+static inline const struct limit *settings_key_units(const struct settings *settings)
+{
+	return &settings->limits[LIMITS_MAX - settings->key_unit_count];
+}
+
+/*
+ * Makes @settings, of a limiter that is limited by nothing else, have the rates and the burst of a
+ * key with @override in place of those of all keys.
+ */
+void settings_override_all(const struct override *override, struct settings *settings);
+
+/* Returns how many limits have no unit: they are the first ones. */
+uint32_t settings_plain_count(const struct settings *settings);
+
+/* Whether there is a limit of @unit; not for "". */
+bool settings_have_unit(const struct settings *settings, const char unit[UNIT_TEXT]);
+
+/* The burst of limit @i: its own, or the limiter's; of windows, the tokens of each. */
 uint64_t settings_burst(const struct settings *settings, uint32_t i);
 
 /* Returns the number of partitions: the one that is set, or the one that `auto` comes to. */
@@ -150,8 +223,11 @@ uint32_t settings_partition_count(const struct settings *settings);
 
 /*
  * Returns the number of leaves that capacity is cut into where hosts share it: as many as there are
- * partitions with numbers, as slots if these are few, or LEAVES_MOST. The fewest that are worth
- * having: they bring a token in a `lease`. The slots of leaves @first to @last.
+ * partitions with numbers, as slots or tokens in a strict window if these are few, as tokens in a
+ * window of the calendar if these are fewer than QUOTA_SMALL, or LEAVES_MOST.
+ * The fewest that are worth having: pieces of so many bring a token in a `lease`, and as many of
+ * them fit as there are tokens; so each lacks less than a leaf of a token. The slots of leaves
+ * @first to @last.
  */
 uint32_t settings_leaf_count(const struct settings *settings);
 uint32_t settings_least_leaves(const struct settings *settings);
@@ -172,12 +248,26 @@ uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t i
 void settings_of_host(const struct settings *settings, uint32_t leaves, bool reserve,
 		      struct settings *share);
 
+/* Returns @part of @all equal parts of the `min`. */
+struct rate settings_part_of_min(const struct settings *settings, uint32_t all, uint32_t part);
+
 /*
  * Computes the rate and the burst of a key on a host that has @held leaves of @settings and @leaves
  * of the key: rounded and at least one token as above.
  */
 void settings_key_share(const struct settings *settings, uint32_t held, uint32_t leaves,
 			struct rate *rate, uint64_t *burst);
+
+/*
+ * Returns the part that settings_key_share() computes with. Overrides *@rate and *@burst of a key
+ * by those that @override has, with @part of them, rounded likewise.
+ */
+struct key_part settings_key_part(const struct settings *settings, uint32_t held, uint32_t leaves);
+void settings_override(const struct override *override, const struct key_part *part,
+		       struct rate *rate, uint64_t *burst);
+
+/* Leaves @part of @limit of a key, rounded likewise; without a burst it stays so. */
+void settings_key_limit(const struct key_part *part, struct limit *limit);
 
 /*
  * Applies `offline`, unless it is block, to rates, bursts, slots, and enforcement.

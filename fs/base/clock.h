@@ -18,4 +18,13 @@ static inline uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
+/* Returns what the time of day, CLOCK_REALTIME, is ahead of clock_ns(), in nanoseconds. */
+static inline int64_t clock_wall_offset_ns(void)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (int64_t)wall.tv_sec * (int64_t)NSEC_PER_SEC + wall.tv_nsec - (int64_t)clock_ns();
+}
+
 #endif

@@ -87,16 +87,21 @@ void options_usage(const char *program)
 	       "it went\n"
 	       "    ratefs pipe LIMITER              copy input to output, a token a byte\n"
 	       "    ratefs top [MOUNTPOINT]          what the limiters do, live\n"
+	       "    ratefs serve MOUNTPOINT          give tokens to HTTP clients, such as proxies\n"
 	       "    ratefs plot LIMITER -o FILE      the same over time, drawn by gnuplot\n"
 	       "    ratefs check FILE                what is wrong in a file for config=FILE\n"
 	       "    ratefs save MOUNTPOINT           what all limiters are set to, as such a file\n"
 	       "    ratefs apply FILE MOUNTPOINT     make them what such a file says\n"
+	       "    ratefs simulate -c FILE --from-log LOG\n"
+	       "                                     how readers of a log would fare with it\n"
 	       "\n"
 	       "options:\n"
 	       "    -f                  stay in front\n"
 	       "    -h, --help          print this\n"
 	       "    -V, --version       print the version\n"
 	       "    --reload            only a mount point: go on with the program now on disk\n"
+	       "    --freeze            only a mount point: hold all that wait, before a sleep\n"
+	       "    --thaw              only a mount point: let them go on, in their places\n"
 	       "    -o host=NAME        name of this host (the hostname)\n"
 	       "    -o config=FILE      limiters to make at mount: INI, a section per limiter\n"
 	       "    -o loglevel=LEVEL   error, warning or info (default)\n"
@@ -240,7 +245,7 @@ static int check_source(struct options *options)
 			return kinds[i].check(options, options->source + length);
 	}
 	return wrong("not a source (local, local:DIR or zk://HOST:PORT/PATH) or command (apply, "
-		     "check, pipe, plot, run, save or top)",
+		     "check, pipe, plot, run, save, serve, simulate or top)",
 		     options->source);
 }
 

@@ -84,4 +84,8 @@ int keeper_run(struct options *options, int argc, char *argv[], int ready);
 /* Has the keeper of the mount at argv[2] start another server. Returns the exit status. */
 int keeper_reload(int argc, char *argv[]);
 
+/* Freezes the mount at argv[2], or thaws it, see tracer.h. Returns the exit status. */
+int keeper_freeze(int argc, char *argv[]);
+int keeper_thaw(int argc, char *argv[]);
+
 #endif

@@ -1,5 +1,6 @@
 /* reload - ratefs --reload MOUNTPOINT: has the keeper start another server, see keeper.h. */
 #include "fs/keeper/keeper.h"
+#include "fs/keeper/mount_status.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,41 +14,6 @@
 enum { TRIES = 200 };
 
 static const struct timespec STEP = {.tv_nsec = 50000000};
-
-struct mount_status {
-	int keeper, server;
-	bool outlives;
-};
-
-/* Reads @status from the file `status` of the mount. 0 or -1 after a message. */
-static int read_status(const char *mountpoint, struct mount_status *status)
-{
-	char path[PATH_MAX], line[PATH_MAX], answer[8];
-	FILE *file;
-
-	*status = (struct mount_status){0};
-	snprintf(path, sizeof(path), "%s/status", mountpoint);
-	file = fopen(path, "re");
-	if (!file) {
-		if (errno == ENOENT)
-			fprintf(stderr, "ratefs: %s: not a mount of ratefs: no file status\n",
-				mountpoint);
-		else
-			fprintf(stderr, "ratefs: %s: %s\n", path, strerror(errno));
-		return -1;
-	}
-	while (fgets(line, sizeof(line), file)) {
-		(void)sscanf(line, "keeper %d", &status->keeper);
-		(void)sscanf(line, "server %d", &status->server);
-		if (sscanf(line, "outlives_server %7s", answer) == 1)
-			status->outlives = !strcmp(answer, "yes");
-	}
-	fclose(file);
-	if (status->keeper > 1 && status->server > 1)
-		return 0;
-	fprintf(stderr, "ratefs: %s: not a mount of ratefs\n", mountpoint);
-	return -1;
-}
 
 /* Tells whether process @pid runs @program; also if this cannot be seen. */
 static bool runs_program(int pid, const struct stat *program)
@@ -116,7 +82,7 @@ int keeper_reload(int argc, char *argv[])
 		fprintf(stderr, "ratefs: --reload needs a mount point\nTry 'ratefs --help'.\n");
 		return EXIT_USAGE;
 	}
-	if (read_status(argv[2], &before))
+	if (mount_status_read(argv[2], &before))
 		return EXIT_FAILURE;
 	if (!before.outlives) {
 		fprintf(stderr, "ratefs: %s: the mount would end with its server\n", argv[2]);
@@ -133,7 +99,7 @@ int keeper_reload(int argc, char *argv[])
 		return EXIT_FAILURE;
 	}
 	for (int i = 0; i < TRIES; i++) {
-		if (read_status(argv[2], &now))
+		if (mount_status_read(argv[2], &now))
 			return EXIT_FAILURE;
 		if (now.server != before.server)
 			break;

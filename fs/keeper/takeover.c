@@ -177,7 +177,7 @@ static ssize_t move_places(struct daemon *daemon, struct parked_place **places)
  * comes by its first asking. Returns how many places are left.
  */
 static size_t match_places(struct messages *messages, struct parked_place *places, size_t count,
-			   uint64_t now_ns)
+			   uint64_t now_ns, bool is_frozen)
 {
 	size_t left = 0;
 
@@ -187,7 +187,7 @@ static size_t match_places(struct messages *messages, struct parked_place *place
 					 sizeof(*messages->at), by_asking);
 		/* While there was no server the askers could not come back. */
 		bool may_come = places[i].state == PLACE_PARKED &&
-				places[i].at_ns + PARKING_NS > now_ns;
+				(is_frozen || places[i].at_ns + PARKING_NS > now_ns);
 
 		if (places[i].state != PLACE_FREE && (was_asked || may_come))
 			places[left++] = places[i];
@@ -272,7 +272,8 @@ int takeover(struct daemon *daemon)
 	}
 	if (!err) {
 		handle_wake_all(daemon);
-		count = (ssize_t)match_places(&messages, places, (size_t)count, clock_ns());
+		count = (ssize_t)match_places(&messages, places, (size_t)count, clock_ns(),
+					      daemon->freezer);
 		process_messages(daemon, &messages, places, (size_t)count);
 		daemon_lock(daemon);
 		forget_awaited(daemon->engine.tree.root);

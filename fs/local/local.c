@@ -3,8 +3,10 @@
 #include "fs/base/log.h"
 #include "fs/base/thread.h"
 #include "fs/local/levels.h"
+#include "fs/local/quota.h"
 #include "fs/local/store.h"
 #include "fs/mount/daemon.h"
+#include "fs/state/key_ledger.h"
 #include "fs/state/state.h"
 
 #include <dirent.h>
@@ -34,10 +36,17 @@ struct local {
 	int lock;	       /* descriptor of the file that says it is in use */
 	bool started;
 	pthread_t thread;
-	pthread_mutex_t mutex; /* of the two below; never held while the daemon's is asked for */
+	pthread_mutex_t
+		mutex; /* of what is after work; never held while the daemon's is asked for */
 	pthread_cond_t work;
-	struct levels *levels; /* owned while it loads */
-	struct change *change; /* to be stored */
+	struct levels *levels;	 /* owned while it loads */
+	struct quota *quota;	 /* owned: of windows of the calendar; NULL until it has loaded */
+	struct key_ledger *keys; /* owned: of those of keys; likewise */
+	struct timespec sync_at; /* both, at the latest; in the thread */
+	bool keys_change;	 /* in the thread: there is more to be synced of keys */
+	bool hurries;		 /* under the daemon's lock: sync_soon is set */
+	struct change *change;	 /* to be stored */
+	bool sync_soon;		 /* windows, before the second is over */
 	bool stop;
 };
 
@@ -73,22 +82,117 @@ static int perform_change(struct local *local, struct change *change)
 	return err;
 }
 
+/* Has the windows of limiters and keys follow @change, which is done. */
+static void follow_windows(struct local *local, const struct change *change)
+{
+	if (change->kind == CHANGE_RENAME && !change->outcome && local->keys)
+		key_ledger_follow(local->keys, change->limiter);
+	if (!local->quota || change->outcome)
+		return;
+	if (change->kind == CHANGE_MAKE)
+		quota_follow(local->quota, change->made);
+	else if (change->kind == CHANGE_REMOVE)
+		quota_forget(local->quota, change->limiter->id);
+	else if (change->kind == CHANGE_SETTINGS)
+		quota_follow(local->quota, change->limiter);
+	else if (change->kind == CHANGE_RENAME && quota_is_kept(local->quota))
+		quota_follow_all(local->quota, change->limiter);
+}
+
+static void note_used(struct source *interface, struct limiter *limiter)
+{
+	struct local *local = (struct local *)interface;
+
+	if (!local->quota ||
+	    !(limiter->is_key ? key_ledger_hurries(local->keys)
+			      : quota_used(local->quota, limiter)) ||
+	    local->hurries)
+		return;
+	local->hurries = true;
+	pthread_mutex_lock(&local->mutex);
+	local->sync_soon = true;
+	pthread_cond_signal(&local->work);
+	pthread_mutex_unlock(&local->mutex);
+}
+
 static void store_change(struct source *interface, struct change *change)
 {
 	struct local *local = (struct local *)interface;
 
 	if (!local->directory) {
 		change_stored(&local->daemon->engine, change, 0);
+		follow_windows(local, change);
 		return;
 	}
 	if (!local->started) {
 		change_stored(&local->daemon->engine, change, perform_change(local, change));
+		follow_windows(local, change);
 		return;
 	}
 	pthread_mutex_lock(&local->mutex);
 	local->change = change;
 	pthread_cond_signal(&local->work);
 	pthread_mutex_unlock(&local->mutex);
+}
+
+/* Syncs what was used of windows, if something was; @early: before the second is over. */
+static void sync_windows(struct local *local, bool early)
+{
+	struct key_batch batch;
+	bool dirty;
+	int err, keys_err;
+
+	daemon_lock(local->daemon);
+	local->hurries = false;
+	dirty = quota_foresee(local->quota, early);
+	keys_err = key_ledger_collect(local->keys, early, &batch);
+	daemon_unlock(local->daemon);
+	err = dirty ? quota_sync(local->quota) : 0;
+	if (!keys_err) {
+		keys_err = key_ledger_write(local->keys, &batch);
+		daemon_lock(local->daemon);
+		key_ledger_written(local->keys, &batch, keys_err);
+		local->keys_change = key_ledger_is_kept(local->keys);
+		daemon_unlock(local->daemon);
+	}
+	err = err ? err : keys_err;
+	if (err)
+		log_error("what is used of windows is not synced: %s", strerror(-err));
+}
+
+static bool is_ahead(const struct timespec *at)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec < at->tv_sec || (now.tv_sec == at->tv_sec && now.tv_nsec < at->tv_nsec);
+}
+
+/*
+ * Waits for work; while there are windows, for so long at most that they are synced in time. Where
+ * those of keys are at rest, note_used() tells of the next token, and store_changes() of a change.
+ */
+static void await_work(struct local *local)
+{
+	bool early;
+
+	if (!quota_is_kept(local->quota) && !local->keys_change && !local->sync_soon) {
+		pthread_cond_wait(&local->work, &local->mutex);
+		return;
+	}
+	if (!local->sync_soon)
+		pthread_cond_timedwait(&local->work, &local->mutex, &local->sync_at);
+	early = is_ahead(&local->sync_at);
+	if (early && !local->sync_soon)
+		return;
+	local->sync_soon = false;
+	pthread_mutex_unlock(&local->mutex);
+	sync_windows(local, early);
+	if (!early) {
+		clock_gettime(CLOCK_MONOTONIC, &local->sync_at);
+		local->sync_at.tv_sec += QUOTA_SYNC_S;
+	}
+	pthread_mutex_lock(&local->mutex);
 }
 
 /* Stores one change after the other, in the thread. */
@@ -99,12 +203,13 @@ static void *store_changes(void *argument)
 	pthread_mutex_lock(&local->mutex);
 	for (;;) {
 		struct change *change = local->change;
+		bool soon;
 		int err;
 
 		if (!change && local->stop)
 			break;
 		if (!change) {
-			pthread_cond_wait(&local->work, &local->mutex);
+			await_work(local);
 			continue;
 		}
 		local->change = NULL;
@@ -113,8 +218,12 @@ static void *store_changes(void *argument)
 		daemon_lock(local->daemon);
 		engine_run(&local->daemon->engine, clock_ns());
 		change_stored(&local->daemon->engine, change, err);
+		follow_windows(local, change);
+		soon = key_ledger_hurries(local->keys);
+		local->keys_change = key_ledger_is_kept(local->keys);
 		daemon_unlock(local->daemon);
 		pthread_mutex_lock(&local->mutex);
+		local->sync_soon |= soon;
 	}
 	pthread_mutex_unlock(&local->mutex);
 	return NULL;
@@ -167,12 +276,14 @@ static void close_directory(struct local *local)
 struct local *local_open(const char *directory)
 {
 	struct local *local = calloc(1, sizeof(*local));
+	pthread_condattr_t attributes;
 
 	if (!local) {
 		log_error("no memory");
 		return NULL;
 	}
 	local->interface.store = store_change;
+	local->interface.used = note_used;
 	local->directory = directory;
 	local->root = -1;
 	local->lock = -1;
@@ -182,7 +293,10 @@ struct local *local_open(const char *directory)
 		return NULL;
 	}
 	pthread_mutex_init(&local->mutex, NULL);
-	pthread_cond_init(&local->work, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&local->work, &attributes);
+	pthread_condattr_destroy(&attributes);
 	return local;
 }
 
@@ -221,13 +335,15 @@ static void keep_aside(struct local *local, int directory, const char *path, con
 static int read_settings(struct local *local, int directory, const char *path,
 			 struct settings *settings, struct owner *owner)
 {
-	char text[STORE_TEXT], error[ERROR_TEXT];
-	int err = store_read(directory, SETTINGS_NAME, text, sizeof(text));
+	char *text = malloc(STORE_TEXT_MAX), error[ERROR_TEXT];
+	int err = text ? store_read(directory, SETTINGS_NAME, text, STORE_TEXT_MAX) : -ENOMEM;
 
+	*settings = SETTINGS_DEFAULT;
 	if (err == -ENOENT && !faccessat(directory, ".config.damaged", F_OK, 0)) {
 		log_error("limiter '%s' refused: its settings were damaged, see %s/%s", path,
 			  local->directory, path);
 		local->daemon->damaged++;
+		free(text);
 		return -EINVAL;
 	}
 	if (!err)
@@ -238,10 +354,9 @@ static int read_settings(struct local *local, int directory, const char *path,
 		snprintf(error, sizeof(error), "it has a zero byte in it");
 	else if (err == -ELOOP)
 		snprintf(error, sizeof(error), "it is a link");
-	else
+	free(text);
+	if (err != -EFBIG && err != -EINVAL && err != -ERANGE && err != -ENOSPC && err != -ELOOP)
 		return err;
-	if (!err)
-		return 0;
 	keep_aside(local, directory, path, error);
 	return -EINVAL;
 }
@@ -257,8 +372,12 @@ static int restore_limiter(struct local *local, struct limiter *parent, const ch
 	struct limiter *limiter;
 	uint32_t count = levels_find(local->levels, path, settings, levels);
 
-	return change_restore(&local->daemon->engine, parent, name, settings, owner, levels, count,
-			      &limiter);
+	int err = change_restore(&local->daemon->engine, parent, name, settings, owner, levels,
+				 count, &limiter);
+
+	if (!err)
+		quota_restore(local->quota, limiter, local->daemon->engine.schedule.now_ns);
+	return err;
 }
 
 /* Restores limiter @name of @parent, and all below it. */
@@ -292,6 +411,7 @@ static int load_limiter(struct local *local, int parent_directory, struct limite
 	store_clean(directory);
 	if (!err)
 		err = restore_limiter(local, parent, name, path, &settings, &owner);
+	settings_drop(&settings);
 	if (err)
 		log_error("cannot restore '%s': %s", path, strerror(-err));
 	limiter = tree_find(&local->daemon->engine.tree, parent, name);
@@ -327,6 +447,7 @@ static int load_root(struct local *local)
 
 	store_clean(local->root);
 	err = read_settings(local, local->root, "", &settings, &owner);
+	settings_drop(&settings);
 	if (err == -ENOENT || err == -EINVAL)
 		return 0;
 	if (err) {
@@ -391,6 +512,7 @@ static int restore_former(void *argument, const struct state_limiter *former)
 	tree->last_id = former->id - 1;
 	err = change_restore(&local->daemon->engine, parent, former->name, &settings, &owner, NULL,
 			     0, &limiter);
+	settings_drop(&settings);
 	if (err)
 		return err;
 	return limiter_set_times(limiter, former->made_s, former->changed_s);
@@ -410,11 +532,47 @@ static int load_former(struct local *local, struct daemon *daemon)
 	return 0;
 }
 
-int local_load(struct local *local, struct daemon *daemon)
+/* Fills windows below @parent of which the predecessor left no levels: they were given up. */
+static void restore_windows(struct local *local, struct limiter *parent)
+{
+	uint64_t now_ns = local->daemon->engine.schedule.now_ns;
+
+	for (struct limiter *l = parent->first_child; l; l = l->next_sibling) {
+		if (!l->unit)
+			quota_restore(local->quota, l, now_ns);
+		restore_windows(local, l);
+	}
+}
+
+/* Begins to keep the use of windows by keys, with what is known. 0 or -errno after a message. */
+static int begin_keys(struct local *local, struct daemon *daemon)
+{
+	struct schedule *schedule = &daemon->engine.schedule;
+	int err = 0;
+
+	local->keys = key_ledger_new(state_key_ledger(daemon->state), &schedule->pool.wall,
+				     state_is_there(daemon->state));
+	if (!local->keys) {
+		log_error("no memory");
+		return -ENOMEM;
+	}
+	schedule->ledger = key_ledger_interface(local->keys);
+	if (local->directory)
+		err = key_ledger_load(local->keys, local->root);
+	if (err == -EBADMSG) {
+		log_error("DIR/.keys is damaged: windows of keys that are not found there "
+			  "begin empty");
+		return 0;
+	}
+	if (err)
+		log_error("cannot keep what is used of windows of keys: %s", strerror(-err));
+	return err;
+}
+
+static int load_limiters(struct local *local, struct daemon *daemon)
 {
 	int err = 0;
 
-	local->daemon = daemon;
 	if (state_is_there(daemon->state))
 		err = load_former(local, daemon);
 	if (!local->directory || err)
@@ -422,10 +580,28 @@ int local_load(struct local *local, struct daemon *daemon)
 	err = load_root(local);
 	if (err)
 		return err;
+	local->quota = quota_open(local->root);
+	if (!local->quota)
+		return -EIO;
+	restore_windows(local, daemon->engine.tree.root);
 	local->levels = levels_read(local->root);
 	err = load_children(local, local->root, daemon->engine.tree.root);
 	levels_free(local->levels);
 	local->levels = NULL;
+	quota_begin(local->quota, &daemon->engine);
+	return err;
+}
+
+int local_load(struct local *local, struct daemon *daemon)
+{
+	int err;
+
+	local->daemon = daemon;
+	err = begin_keys(local, daemon);
+	if (!err)
+		err = load_limiters(local, daemon);
+	if (!err)
+		key_ledger_begin(local->keys);
 	return err;
 }
 
@@ -435,6 +611,7 @@ int local_start(struct local *local)
 
 	if (!local->directory)
 		return 0;
+	local->keys_change = true;
 	err = thread_start(&local->thread, store_changes, local);
 	local->started = !err;
 	return err;
@@ -460,6 +637,8 @@ void local_close(struct local *local)
 		if (err)
 			log_error("what is left in the buckets is lost: %s", strerror(-err));
 	}
+	quota_close(local->quota, local->started);
+	key_ledger_close(local->keys, local->started);
 	close_directory(local);
 	pthread_cond_destroy(&local->work);
 	pthread_mutex_destroy(&local->mutex);

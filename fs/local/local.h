@@ -11,6 +11,9 @@
  * `.config.damaged`, and its limiter (with all below it) is neither served nor replaced until an
  * operator has looked.
  *
+ * The use of windows of the calendar is in `.windows` (quota.h) and, of keys, in `.keys`
+ * (fs/state/key_ledger.h).
+ *
  * The tokens left in the buckets are written to `.levels` at a clean end, and used up by the next
  * start.
  */

@@ -52,11 +52,14 @@ static int submit_change(struct daemon *daemon, struct writer *writer, struct li
 			 char error[ERROR_TEXT])
 {
 	struct change *change = &writer->change;
+	uint64_t now_ns;
 	int err;
 
 	writer->awaited = true;
 	daemon_lock(daemon);
-	change_begin(&daemon->engine, change, clock_ns());
+	now_ns = clock_ns();
+	daemon_tell_wall(daemon, now_ns);
+	change_begin(&daemon->engine, change, now_ns);
 	daemon_unlock(daemon);
 	err = await_change(daemon, writer);
 	if (err) {

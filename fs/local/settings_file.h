@@ -6,9 +6,6 @@
 
 #include "fs/mount/daemon.h"
 
-/* A file has less. */
-enum { SETTINGS_FILE_BYTES = 16 << 20 };
-
 /*
  * Makes the limiters of @file that are not there yet; those that the source knows stay as they are.
  * 0 or -errno after a message that names the line.

@@ -27,17 +27,20 @@ static uint64_t checksum(const char *text, size_t length)
 	return sum;
 }
 
-size_t store_print(const struct settings *settings, const struct owner *owner,
-		   char text[STORE_TEXT])
+char *store_print(const struct settings *settings, const struct owner *owner, size_t *length)
 {
-	size_t used = (size_t)snprintf(text, STORE_TEXT,
-				       "%suid=%" PRIu32 "\ngid=%" PRIu32 "\naccess=%o\n", HEADER,
-				       owner->uid, owner->gid, owner->access);
+	size_t size = STORE_TEXT + overrides_length(settings->overrides), used;
+	char *text = malloc(size);
 
-	used += settings_print(settings, text + used, STORE_TEXT - used);
-	used += (size_t)snprintf(text + used, STORE_TEXT - used, "sum=%016" PRIx64 "\n",
+	if (!text)
+		return NULL;
+	used = (size_t)snprintf(text, size, "%suid=%" PRIu32 "\ngid=%" PRIu32 "\naccess=%o\n",
+				HEADER, owner->uid, owner->gid, owner->access);
+	used += settings_print(settings, text + used, size - used);
+	used += (size_t)snprintf(text + used, size - used, "sum=%016" PRIx64 "\n",
 				 checksum(text, used));
-	return used;
+	*length = used;
+	return text;
 }
 
 static int refuse_text(char error[ERROR_TEXT], const char *why)
@@ -50,10 +53,10 @@ int store_parse(const char *text, struct settings *settings, struct owner *owner
 		char error[ERROR_TEXT])
 {
 	const char *sum = strstr(text, "\nsum="), *body;
-	char copy[STORE_TEXT];
+	char *copy;
 	uint64_t expected;
 	unsigned int access;
-	int used = 0;
+	int used = 0, err;
 
 	if (strncmp(text, HEADER, strlen(HEADER)) != 0)
 		return refuse_text(error, "it does not begin as a settings file of this version");
@@ -70,12 +73,13 @@ int store_parse(const char *text, struct settings *settings, struct owner *owner
 		return refuse_text(error, "its owner is missing");
 	owner->access = (uint16_t)access;
 	body += used;
-	if ((size_t)(sum + 1 - body) >= sizeof(copy))
-		return refuse_text(error, "it is too long");
-	memcpy(copy, body, (size_t)(sum + 1 - body));
-	copy[sum + 1 - body] = '\0';
+	copy = strndup(body, (size_t)(sum + 1 - body));
+	if (!copy)
+		return -ENOMEM;
 	*settings = SETTINGS_DEFAULT;
-	return settings_parse(copy, settings, error);
+	err = settings_parse(copy, settings, error);
+	free(copy);
+	return err;
 }
 
 int store_open(int root, const char *path)
@@ -193,10 +197,12 @@ int store_replace(int directory, const char *name, const char *text, size_t leng
 
 static int write_settings(int directory, const struct settings *settings, const struct owner *owner)
 {
-	char text[STORE_TEXT];
-	size_t length = store_print(settings, owner, text);
+	size_t length;
+	char *text = store_print(settings, owner, &length);
+	int err = text ? store_replace(directory, FILE_NAME, text, length) : -ENOMEM;
 
-	return store_replace(directory, FILE_NAME, text, length);
+	free(text);
+	return err;
 }
 
 int store_write(int root, const char *path, const struct settings *settings,

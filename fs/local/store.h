@@ -6,13 +6,16 @@
 
 #include "core/limiter/change.h"
 
-/* Text of a settings file, and back. */
-enum { STORE_TEXT = 8192 };
+/* Bytes of a settings file at most, and without overrides. */
+enum { STORE_TEXT = 8192, STORE_TEXT_MAX = STORE_TEXT + OVERRIDES_TEXT_MAX };
 
-size_t store_print(const struct settings *settings, const struct owner *owner,
-		   char text[STORE_TEXT]);
+/* Makes the text of a settings file, from malloc, of *@length bytes. NULL: no memory. */
+char *store_print(const struct settings *settings, const struct owner *owner, size_t *length);
 
-/* Parses a file. 0, or -EINVAL with a reason when the file is not whole. */
+/*
+ * Parses a file. 0, or -EINVAL with a reason when the file is not whole, or -ENOMEM. The settings
+ * have a hold, as settings_parse() says.
+ */
 int store_parse(const char *text, struct settings *settings, struct owner *owner,
 		char error[ERROR_TEXT]);
 
@@ -29,6 +32,9 @@ int store_open(int root, const char *path);
 
 /* Reads file @name of @directory into @text (NUL-terminated). 0, -ENOENT, -EFBIG, … */
 int store_read(int directory, const char *name, char *text, size_t size);
+
+/* A file of limiters that the user gives has less. */
+enum { SETTINGS_FILE_BYTES = 16 << 20 };
 
 /*
  * Reads the file @path, which the user gives and which may be a link or a pipe. As store_read(); it

@@ -5,6 +5,7 @@
 #include "fs/mount/wake.h"
 
 #include "core/fleet/fleet.h"
+#include "core/limiter/wall.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -46,6 +47,8 @@ static uint64_t due_ns(const struct daemon *daemon)
 	uint64_t decided_ns = pending_due_ns(&daemon->pending);
 
 	at_ns = decided_ns < at_ns ? decided_ns : at_ns;
+	if (wall_is_needed(&daemon->engine) && daemon->wall_ns < at_ns)
+		at_ns = daemon->wall_ns;
 	if (has_awaiters(daemon) && daemon->look_due_ns < at_ns)
 		at_ns = daemon->look_due_ns;
 	return daemon->pending.count && daemon->sweep_ns < at_ns ? daemon->sweep_ns : at_ns;
@@ -114,6 +117,8 @@ void daemon_unlock(struct daemon *daemon)
 
 	if (daemon->fleet)
 		daemon->use_until_ns = fleet_use_until_ns(daemon->fleet);
+	if (engine_is_thawing(&daemon->engine))
+		engine_go_on(&daemon->engine, clock_ns());
 	/*
 	 * Answers first, then the timer. An answer may come to nothing, and be another reader's
 	 * turn.
@@ -207,6 +212,12 @@ static void expire_requests(struct daemon *daemon, enum pending_kind kind, uint6
 		PENDING_ROWS[kind].expire(daemon, oldest);
 }
 
+void daemon_tell_wall(struct daemon *daemon, uint64_t now_ns)
+{
+	if (!wall_is_needed(&daemon->engine))
+		wall_set(&daemon->engine, clock_wall_offset_ns(), now_ns);
+}
+
 void daemon_run(struct daemon *daemon)
 {
 	uint64_t now_ns;
@@ -214,6 +225,10 @@ void daemon_run(struct daemon *daemon)
 	daemon_lock(daemon);
 	now_ns = clock_ns();
 	engine_run(&daemon->engine, now_ns);
+	if (wall_is_needed(&daemon->engine) && now_ns >= daemon->wall_ns) {
+		wall_set(&daemon->engine, clock_wall_offset_ns(), now_ns);
+		daemon->wall_ns = now_ns + WALL_NS;
+	}
 	for (int kind = 0; kind < PENDING_KIND_COUNT; kind++) {
 		if (PENDING_ROWS[kind].expire)
 			expire_requests(daemon, (enum pending_kind)kind, now_ns);
@@ -283,6 +298,7 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 	err = engine_init(&daemon->engine, source, root, clock_ns());
 	if (err)
 		goto no_engine;
+	wall_set(&daemon->engine, clock_wall_offset_ns(), clock_ns());
 	if (getrandom(seed, sizeof(seed), 0) == sizeof(seed)) {
 		keys_seed(&daemon->engine.schedule, seed);
 		memcpy(daemon->engine.tree.seed, seed, sizeof(seed));

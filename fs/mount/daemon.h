@@ -50,7 +50,10 @@ struct daemon {
 	struct handle_table handles;
 	struct list open;		    /* every open file */
 	struct list watched;		    /* open files that a poll found to block, see await.h */
+	struct handle *freezer;		    /* the open file that freezes, see frozen.h, or NULL */
+	struct list slots;		    /* open files that hold a slot, see slot.h */
 	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
+	struct amounts amounts;		    /* of the last such name that was looked up */
 	struct refusals refusals;
 	uint32_t pages; /* of metrics that threads are making */
 	pthread_cond_t page_made;
@@ -58,6 +61,7 @@ struct daemon {
 	uint64_t sweep_ns;     /* when to look for requests that wait too long for the kernel */
 	uint64_t look_ns;      /* await: before that, readers are not looked at again ... */
 	uint64_t look_due_ns;  /* ... and then they are to be, or NEVER_NS */
+	uint64_t wall_ns;      /* when to look at the time of day, while there are windows */
 	bool stopping;	       /* every reader gets ESHUTDOWN */
 	struct timespec began; /* wall clock at the start */
 
@@ -77,6 +81,12 @@ void daemon_unlock(struct daemon *daemon);
 int daemon_init(struct daemon *daemon, struct options *options, struct source *source,
 		struct state *state, const struct owner *root);
 void daemon_free(struct daemon *daemon);
+
+/*
+ * Tells the engine the time of day, which the loop does only while there are windows: before a step
+ * that may begin the first. Under the lock.
+ */
+void daemon_tell_wall(struct daemon *daemon, uint64_t now_ns);
 
 /* Does all that is due; from the loop. */
 void daemon_run(struct daemon *daemon);

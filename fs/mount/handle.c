@@ -2,7 +2,10 @@
 #include "fs/mount/handle.h"
 #include "fs/base/clock.h"
 #include "fs/base/log.h"
+#include "fs/mount/consumers.h"
+#include "fs/mount/frozen.h"
 #include "fs/mount/partitions.h"
+#include "fs/mount/slot.h"
 
 #include "core/limiter/partition.h"
 
@@ -58,6 +61,11 @@ static int number_handle(struct daemon *daemon, struct handle *handle, const str
 	kept->tokens = node->tokens;
 	kept->most = node->most;
 	kept->given = 0;
+	kept->units = 0;
+	if (node->amounts) {
+		*state_handle_amounts(daemon->state, index) = *node->amounts;
+		kept->units = (uint8_t)node->amounts->count;
+	}
 	kept->within_ns = node->within_ns;
 	kept->slot_ns = 0;
 	kept->limiter = node->limiter->id;
@@ -69,6 +77,7 @@ static int number_handle(struct daemon *daemon, struct handle *handle, const str
 	kept->uid = caller->uid;
 	kept->gid = caller->gid;
 	kept->key_uid = node->key ? node->key->uid : 0;
+	kept->pid = caller->pid;
 	kept->key = node->key ? node->key->id : 0;
 	if (node->key)
 		strcpy(state_key_name(daemon->state, index), node->key->name);
@@ -110,6 +119,15 @@ static struct limiter *get_partition(struct daemon *daemon, struct limiter *limi
 	return partition;
 }
 
+/* Gives @handle a copy of @amounts. False: no memory. */
+static bool copy_amounts(struct handle *handle, const struct amounts *amounts)
+{
+	handle->amounts = malloc(sizeof(*amounts));
+	if (handle->amounts)
+		*handle->amounts = *amounts;
+	return handle->amounts;
+}
+
 /* Makes a handle of @node for @uid, without a number. */
 static struct handle *new_handle(struct daemon *daemon, const struct node *node, uint32_t uid)
 {
@@ -118,9 +136,14 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 
 	if (!handle)
 		return NULL;
+	if (node->amounts && !copy_amounts(handle, node->amounts)) {
+		free(handle);
+		return NULL;
+	}
 	if (node->partition && node->row->kind->takes) {
 		limiter = get_partition(daemon, limiter, node->partition - 1);
 		if (!limiter) {
+			free(handle->amounts);
 			free(handle);
 			return NULL;
 		}
@@ -128,6 +151,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	if (node->key) {
 		limiter = keys_open(&daemon->engine.schedule, limiter, node->key);
 		if (!limiter) {
+			free(handle->amounts);
 			free(handle);
 			return NULL;
 		}
@@ -142,7 +166,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	handle->within_ns = node->within_ns;
 	handle->uid = uid;
 	users_add(&daemon->engine.users, handle->uid, BOUND_FILES);
-	handle->position = daemon->events.end;
+	handle->position = node->row->kind->takes ? 0 : daemon->events.end;
 	list_prepend(&daemon->open, &handle->link);
 	return handle;
 }
@@ -197,6 +221,10 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 {
 	list_remove(&daemon->open, &handle->link);
 	stop_watching(daemon, handle);
+	if (daemon->freezer == handle)
+		frozen_end(daemon);
+	slot_forget(daemon, handle);
+	consumers_note(handle);
 	if (handle->slot.limiter)
 		engine_slot_close(&daemon->engine, &handle->slot, !handle->lost, clock_ns());
 	if (handle->polling)
@@ -210,9 +238,11 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 		fuse_pollhandle_destroy(handle->poll);
 	users_drop(&daemon->engine.users, handle->uid, BOUND_FILES);
 	free(handle->viewer);
+	free(handle->trigger);
 	if (handle->kept)
 		handle_forget(daemon, handle->number);
 	free(handle->text);
+	free(handle->amounts);
 	free(handle);
 }
 
@@ -341,6 +371,8 @@ static int reopen_kept(struct daemon *daemon, uint32_t index, struct state_handl
 			    .within_ns = kept->within_ns};
 	struct handle *handle;
 
+	if (kept->units)
+		node.amounts = state_handle_amounts(daemon->state, index);
 	if (is_gone(&node) || !is_possible(node.row, kept))
 		return 0; /* reads get ENODEV */
 	if (kept->key &&

@@ -30,22 +30,29 @@ struct handle {
 	struct limiter *limiter; /* held: the partition's for its own token */
 	uint32_t partition;	 /* index + 1, or 0 */
 	uint64_t tokens, most;
+	struct amounts *amounts; /* owned: of units, beside them; NULL: none */
 	uint64_t within_ns;
 	_Atomic bool granted;	/* token text is there to be read on; read without the lock */
 	_Atomic uint64_t given; /* then: tokens of the last grant, of which the text is */
 	bool half;		/* the end of a text was not read yet, and can be: a poll says so */
 	uint32_t uid;		/* the user that opened it */
 	struct viewer *viewer;	/* owned; metrics, events: its rights; NULL: it may know all */
-	uint64_t position;	/* events: of the next line */
-	char *text;		/* owned; as made by a read at offset 0 */
+	union {
+		/* Of events: of the next line; of frozen: pending.asked as listed. */
+		uint64_t position;
+		uint64_t taken; /* of files that take: tokens that were granted through it */
+	};
+	char *text; /* owned; as made by a read at offset 0 */
 	size_t length;
 	struct slot slot;	      /* slot: held while this is open */
 	bool lost;		      /* slot: no program ever worked with it */
 	struct polling *polling;      /* owned; NULL: tokens of it were never polled for */
+	struct trigger *trigger;      /* owned; pressure: the threshold, or NULL */
 	struct fuse_pollhandle *poll; /* owned; the poll to be told */
+	uint32_t poll_pid;	      /* its thread, as it was last asked; 0: it does not wait */
 	struct list_link link;	      /* in daemon->open */
 	bool watched;		      /* in daemon->watched */
-	struct list_link watch;	      /* there */
+	struct list_link watch;	      /* there; of an open slot: in daemon->slots */
 };
 
 /*

@@ -7,16 +7,34 @@
 
 #include "core/fleet/fleet.h"
 #include "core/limiter/stat.h"
+#include "core/limiter/usage.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The kinds of waits, each with a histogram. */
+enum waiting { WAITING_FOR_TOKENS, WAITING_FOR_SLOTS, WAITING_KINDS };
+
+static const char *const WAITING_NAMES[WAITING_KINDS] = {
+	[WAITING_FOR_TOKENS] = "token", [WAITING_FOR_SLOTS] = "slot"};
+
+/* The stats of a unit of a limiter, as stat_unit_entry() has them. */
+enum { UNIT_ENTRIES = 9 };
+struct unit_sample {
+	char unit[UNIT_TEXT];
+	struct stat_entry entries[UNIT_ENTRIES];
+};
+
 /* The stats of a limiter, copied under the lock, to be printed without. */
 struct sample {
-	char *path; /* owned */
+	char *path;		   /* owned */
+	struct histogram *waits;   /* owned: of each enum waiting; NULL: none has waited */
+	struct unit_sample *units; /* owned: unit_count of them; NULL: it has none */
+	uint32_t unit_count;
 	struct stat_entry entries[];
 };
 
@@ -37,6 +55,31 @@ struct samples {
 
 enum { CHAINS_PER_LOCK = 64, LIMITERS_AT_ONCE = 64, PAGES_MAX = 2 };
 
+static void free_sample(struct sample *sample)
+{
+	free(sample->path);
+	free(sample->waits);
+	free(sample->units);
+	free(sample);
+}
+
+/* Copies the stats of the units of @limiter into @sample. 0 or -ENOMEM. */
+static int sample_units(struct sample *sample, const struct limiter *limiter)
+{
+	assert(stat_unit_count() == UNIT_ENTRIES);
+	sample->units = units_counts(limiter) ? calloc(LIMITS_MAX, sizeof(*sample->units)) : NULL;
+	if (units_counts(limiter) && !sample->units)
+		return -ENOMEM;
+	for (uint32_t i = 0; (i = stat_unit(limiter, i)) < LIMITS_MAX; i++) {
+		struct unit_sample *unit = &sample->units[sample->unit_count++];
+
+		memcpy(unit->unit, stat_unit_name(limiter, i), UNIT_TEXT);
+		for (size_t k = 0; k < UNIT_ENTRIES; k++)
+			unit->entries[k] = stat_unit_entry(limiter, i, k);
+	}
+	return 0;
+}
+
 static struct sample *sample_of(struct daemon *daemon, struct limiter *limiter, size_t entry_count)
 {
 	struct sample *sample = malloc(sizeof(*sample) + entry_count * sizeof(struct stat_entry));
@@ -46,13 +89,25 @@ static struct sample *sample_of(struct daemon *daemon, struct limiter *limiter, 
 		return NULL;
 	tree_path(limiter, path);
 	sample->path = strdup(path);
-	if (!sample->path) {
-		free(sample);
+	sample->units = NULL;
+	sample->unit_count = 0;
+	sample->waits = usage_waited(limiter) ? calloc(WAITING_KINDS, sizeof(*sample->waits))
+					      : NULL;
+	if (!sample->path || (usage_waited(limiter) && !sample->waits)) {
+		free_sample(sample);
 		return NULL;
 	}
 	engine_refresh(&daemon->engine, limiter, clock_ns());
 	for (size_t i = 0; i < entry_count; i++)
 		sample->entries[i] = stat_entry(limiter, i);
+	if (sample_units(sample, limiter)) {
+		free_sample(sample);
+		return NULL;
+	}
+	if (sample->waits) {
+		sample->waits[WAITING_FOR_TOKENS] = usage_of_tokens(limiter);
+		sample->waits[WAITING_FOR_SLOTS] = usage_of_slots(limiter);
+	}
 	return sample;
 }
 
@@ -150,11 +205,31 @@ static void print_value(FILE *out, const struct stat_entry *entry)
 		fprintf(out, "%.15g\n", entry->value);
 }
 
+/* Prints the lines of the stat called @name of the units of @sample, if they have it. */
+static void print_units(FILE *out, const struct sample *sample, const char *name,
+			const char *suffix)
+{
+	for (uint32_t i = 0; i < sample->unit_count; i++) {
+		const struct unit_sample *unit = &sample->units[i];
+
+		for (size_t k = 0; k < UNIT_ENTRIES; k++) {
+			if (strcmp(unit->entries[k].name, name) != 0)
+				continue;
+			fprintf(out, "ratefs_%s%s{limiter=\"", name, suffix);
+			print_label(out, sample->path);
+			fprintf(out, "\",unit=\"%s\"} ", unit->unit);
+			print_value(out, &unit->entries[k]);
+		}
+	}
+}
+
 static void print_stat(FILE *out, const struct samples *samples, size_t index,
 		       const struct stat_entry *first)
 {
 	const char *suffix = first->is_counter ? "_total" : "";
 
+	if (first->is_summary)
+		return;
 	fprintf(out, "# HELP ratefs_%s%s %s.\n# TYPE ratefs_%s%s %s\n", first->name, suffix,
 		first->help, first->name, suffix, first->is_counter ? "counter" : "gauge");
 	for (uint32_t i = 0; i < samples->count; i++) {
@@ -162,6 +237,50 @@ static void print_stat(FILE *out, const struct samples *samples, size_t index,
 		print_label(out, samples->all[i]->path);
 		fputs("\"} ", out);
 		print_value(out, &samples->all[i]->entries[index]);
+		print_units(out, samples->all[i], first->name, suffix);
+	}
+}
+
+/* Begins a line of the histogram of waits in @sample for @kind. */
+static void begin_waits(FILE *out, const struct sample *sample, enum waiting kind, const char *part)
+{
+	fprintf(out, "ratefs_wait_seconds_%s{limiter=\"", part);
+	print_label(out, sample->path);
+	fprintf(out, "\",for=\"%s\"", WAITING_NAMES[kind]);
+}
+
+/* Prints the histogram of waits in @sample for @kind; nothing if there were none. */
+static void print_waits(FILE *out, const struct sample *sample, enum waiting kind)
+{
+	const struct histogram *waits = &sample->waits[kind];
+	uint64_t count = waits->at_once;
+
+	if (!count && !histogram_count(waits))
+		return;
+	for (unsigned int i = 0; i < HISTOGRAM_COUNTS; i++) {
+		count += waits->counts[i];
+		begin_waits(out, sample, kind, "bucket");
+		if (i < HISTOGRAM_BOUNDS)
+			fprintf(out, ",le=\"%.7g\"} %" PRIu64 "\n",
+				(double)histogram_bound_ns(i) / (double)NSEC_PER_SEC, count);
+		else
+			fprintf(out, ",le=\"+Inf\"} %" PRIu64 "\n", count);
+	}
+	begin_waits(out, sample, kind, "sum");
+	fprintf(out, "} %.15g\n", (double)waits->sum_ns / (double)NSEC_PER_SEC);
+	begin_waits(out, sample, kind, "count");
+	fprintf(out, "} %" PRIu64 "\n", count);
+}
+
+/* Prints the histograms of limiters in which readers have waited. */
+static void print_histograms(FILE *out, const struct samples *samples)
+{
+	fputs("# HELP ratefs_wait_seconds Time that reads, and opens of slot, have waited.\n"
+	      "# TYPE ratefs_wait_seconds histogram\n",
+	      out);
+	for (uint32_t i = 0; i < samples->count; i++) {
+		for (enum waiting kind = 0; samples->all[i]->waits && kind < WAITING_KINDS; kind++)
+			print_waits(out, samples->all[i], kind);
 	}
 }
 
@@ -266,10 +385,10 @@ static int print_page(FILE *out, struct daemon *daemon, const struct page *page,
 	print_fleet(out, &fleet);
 	for (size_t i = 0; !err && samples.count && i < samples.entry_count; i++)
 		print_stat(out, &samples, i, &samples.all[0]->entries[i]);
-	for (uint32_t i = 0; i < samples.count; i++) {
-		free(samples.all[i]->path);
-		free(samples.all[i]);
-	}
+	if (!err)
+		print_histograms(out, &samples);
+	for (uint32_t i = 0; i < samples.count; i++)
+		free_sample(samples.all[i]);
 	free(samples.all);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include "fs/state/state.h"
 
 #include "core/limiter/keys.h"
+#include "core/limiter/units.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,12 +34,12 @@ static const fuse_ino_t PIECE_MARK = UINT64_C(1) << 61;
 
 struct node node_of(const struct node_row *row, struct limiter *limiter, uint32_t partition)
 {
-	return (struct node){row, limiter, partition, 1, 1, NEVER_NS, NULL};
+	return (struct node){row, limiter, partition, 1, 1, NEVER_NS, NULL, NULL, NULL};
 }
 
 static struct node node_of_key(const struct node_row *row, struct limiter *limiter, struct key *key)
 {
-	return (struct node){row, limiter, 0, 1, 1, NEVER_NS, key};
+	return (struct node){row, limiter, 0, 1, 1, NEVER_NS, NULL, key, NULL};
 }
 
 struct node node_of_limiter(struct limiter *limiter)
@@ -154,6 +155,7 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 		node->tokens = parameter->name.tokens;
 		node->most = parameter->name.most;
 		node->within_ns = parameter->name.within_ns;
+		node->amounts = parameter_amounts(daemon->parameters, parameter);
 	}
 	return 0;
 }
@@ -166,11 +168,12 @@ static int refuse_parameter(struct daemon *daemon, uint32_t uid, int err, const 
 	return err == -ERANGE ? err : -ENOENT;
 }
 
-/* Says why the number of tokens, or the time, is refused. */
+/* Says why the tokens, or the time, are refused. */
 static const char *why_not_tokens(int err)
 {
 	return err == -ERANGE ? "out of bounds: tokens are a whole number from 0 to 10T"
-			      : "not a number of tokens: such as 250 or 64Ki";
+			      : "not a number of tokens: such as 250 or 64Ki, or with units "
+				"1,tpm=250";
 }
 
 static const char *why_not_take(int err)
@@ -178,7 +181,7 @@ static const char *why_not_take(int err)
 	return err == -ERANGE ? "out of bounds: N is from 0 to 10T; of A-B, A is from 1 and B from "
 				"A to 10T"
 			      : "not a number of tokens: such as 250 or 64Ki, or 1-250 for up to "
-				"250";
+				"250, or with units 1,tpm=250; ,within=DURATION comes last";
 }
 
 static const char *why_not_within(int err)
@@ -187,59 +190,74 @@ static const char *why_not_within(int err)
 			      : DURATION_WHY;
 }
 
-/* Copies @name up to its comma. Returns the length. */
-static size_t copy_amount(const char *name, char amount[NAME_BYTES_MAX + 1])
-{
-	size_t length = strcspn(name, ",");
+static const char WITHIN[] = ",within=";
 
-	memcpy(amount, name, length);
-	amount[length] = '\0';
+/* Copies @name up to its time, if it has one. Returns the length. */
+static size_t copy_amounts(const char *name, char amounts[NAME_BYTES_MAX + 1])
+{
+	const char *within = strstr(name, WITHIN);
+	size_t length = within ? (size_t)(within - name) : strlen(name);
+
+	memcpy(amounts, name, length);
+	amounts[length] = '\0';
 	return length;
 }
 
-/* Finds `N` in eta. */
-static int find_eta(struct daemon *daemon, const struct node *parent, const struct node_row *row,
-		    const char *name, uint32_t uid, struct node *node)
+/* Gives @node the amounts of units in @name, which were parsed into daemon->amounts. */
+static int name_units(struct daemon *daemon, const char *name, uint32_t uid, struct node *node)
 {
-	char amount[NAME_BYTES_MAX + 1];
-	size_t length = copy_amount(name, amount);
-	int err;
-
-	*node = node_of_key(row, parent->limiter, parent->key);
-	err = tokens_parse(amount, &node->tokens);
-	if (err)
-		return refuse_parameter(daemon, uid, err, name, why_not_tokens(err));
-	node->most = node->tokens;
-	if (name[length])
-		return refuse_parameter(daemon, uid, -EINVAL, name,
-					"eta has nothing after the number");
+	for (uint64_t i = 0; i < daemon->amounts.count; i++) {
+		if (!units_know(node->limiter, node_is_below(node->row, NODE_KEY),
+				daemon->amounts.of[i].unit))
+			return refuse_parameter(daemon, uid, -ENOENT, name,
+						"no rate of the limiter, or above it, has that "
+						"unit");
+	}
+	node->amounts = daemon->amounts.count ? &daemon->amounts : NULL;
 	return 0;
 }
 
-/* Finds `N` or `A-B`, which `,within=DURATION` may follow, in take. @row is that of `N`. */
-static int find_take(struct daemon *daemon, const struct node *parent, const struct node_row *row,
-		     const char *name, uint32_t uid, struct node *node)
+/* Finds `N`, `UNIT=N`, or several of these, in eta. */
+static int find_eta(struct daemon *daemon, const struct node *parent, const struct node_row *row,
+		    const char *name, uint32_t uid, struct node *node)
 {
-	static const char within[] = ",within=";
-	char amount[NAME_BYTES_MAX + 1];
-	const char *comma = name + copy_amount(name, amount);
 	int err;
 
 	*node = node_of_key(row, parent->limiter, parent->key);
-	err = tokens_parse_range(amount, &node->tokens, &node->most);
+	if (strstr(name, WITHIN))
+		return refuse_parameter(daemon, uid, -EINVAL, name,
+					"eta has nothing after the numbers");
+	err = amounts_parse(name, &node->tokens, &daemon->amounts);
+	if (err)
+		return refuse_parameter(daemon, uid, err, name, why_not_tokens(err));
+	node->most = node->tokens;
+	return name_units(daemon, name, uid, node);
+}
+
+/*
+ * Finds `N`, `A-B`, `UNIT=N` or several of these, which `,within=DURATION` may follow, in take.
+ * @row is that of `N`.
+ */
+static int find_take(struct daemon *daemon, const struct node *parent, const struct node_row *row,
+		     const char *name, uint32_t uid, struct node *node)
+{
+	char amounts[NAME_BYTES_MAX + 1];
+	const char *rest = name + copy_amounts(name, amounts);
+	int err;
+
+	*node = node_of_key(row, parent->limiter, parent->key);
+	err = amounts_parse_take(amounts, &node->tokens, &node->most, &daemon->amounts);
 	if (err)
 		return refuse_parameter(daemon, uid, err, name, why_not_take(err));
 	if (node->most > node->tokens)
 		node->row =
 			&NODES[row == &NODES[NODE_TAKE_N] ? NODE_TAKE_RANGE : NODE_KEY_TAKE_RANGE];
-	if (!*comma)
-		return 0;
-	if (strncmp(comma, within, strlen(within)) != 0)
-		return refuse_parameter(daemon, uid, -EINVAL, name,
-					"only ,within=DURATION may come after the number, such as "
-					"5,within=2s");
-	err = duration_parse(comma + strlen(within), &node->within_ns);
-	return err ? refuse_parameter(daemon, uid, err, name, why_not_within(err)) : 0;
+	if (*rest) {
+		err = duration_parse(rest + strlen(WITHIN), &node->within_ns);
+		if (err)
+			return refuse_parameter(daemon, uid, err, name, why_not_within(err));
+	}
+	return name_units(daemon, name, uid, node);
 }
 
 static int find_key(struct daemon *daemon, const struct node *parent, const struct node_row *row,
@@ -303,9 +321,20 @@ int node_find(struct daemon *daemon, const struct node *parent, const char *name
 	return parent->row->kind->find(daemon, parent, nameless, name, uid, node);
 }
 
+const struct limiter *node_place_keeper(const struct limiter *limiter)
+{
+	return limiter_is_root(limiter->parent) ? limiter : limiter->parent;
+}
+
+/* Returns the limiter whose owner and mode @node follows. */
+static const struct limiter *keeper_of(const struct node *node)
+{
+	return node->row->access == ACCESS_PLACE ? node_place_keeper(node->limiter) : node->limiter;
+}
+
 static mode_t mode_of(const struct node *node)
 {
-	mode_t access = node->limiter->access;
+	mode_t access = keeper_of(node)->access;
 
 	switch (node->row->access) {
 	case ACCESS_LIMITER:
@@ -316,7 +345,12 @@ static mode_t mode_of(const struct node *node)
 		return S_IFREG | (access & 0444);
 	case ACCESS_REPORT:
 		return S_IFREG | (access & 0444) >> 1;
+	case ACCESS_WATCH:
+		return S_IFREG | (access & 0444) | (access & 0444) >> 1;
+	case ACCESS_OWNER:
+		return S_IFREG | 0600;
 	case ACCESS_TUNE:
+	case ACCESS_PLACE:
 		break;
 	}
 	return S_IFREG | (access & 0666);
@@ -344,7 +378,8 @@ static off_t size_of(const struct node *node)
 /* Returns the name by which @node, whose number without it is @ino, is remembered. */
 static struct parameter_name parameter_name_of(fuse_ino_t ino, const struct node *node)
 {
-	return (struct parameter_name){ino, node->tokens, node->most, node->within_ns};
+	return (struct parameter_name){ino, node->tokens, node->most, node->within_ns,
+				       node->amounts ? node->amounts->count : 0};
 }
 
 static fuse_ino_t number_of(struct daemon *daemon, const struct node *node)
@@ -356,7 +391,7 @@ static fuse_ino_t number_of(struct daemon *daemon, const struct node *node)
 	if (!has_parameter(node))
 		return ino;
 	name = parameter_name_of(ino, node);
-	known = parameter_known(daemon->parameters, &name);
+	known = parameter_known(daemon->parameters, &name, node->amounts);
 	return known ? known : ino;
 }
 
@@ -369,8 +404,8 @@ void node_attributes(struct daemon *daemon, const struct node *node, struct stat
 		.st_ino = number_of(daemon, node),
 		.st_mode = mode_of(node),
 		.st_nlink = 1,
-		.st_uid = limiter->uid,
-		.st_gid = limiter->gid,
+		.st_uid = keeper_of(node)->uid,
+		.st_gid = keeper_of(node)->gid,
 		.st_size = size_of(node),
 		.st_blksize = TEXT_SIZE,
 		.st_blocks = TEXT_SIZE / 512, /* with none, cp would take it for a hole */
@@ -403,10 +438,10 @@ int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
 		 * keys_get().
 		 */
 		parameter_sweep(daemon->parameters, 2, is_gone, daemon);
-		if (!parameter_known(daemon->parameters, &name) &&
+		if (!parameter_known(daemon->parameters, &name, node->amounts) &&
 		    daemon_has_room(daemon, uid, BOUND_NAMES))
 			return -ENOSPC;
-		err = parameter_get(daemon->parameters, &name, uid);
+		err = parameter_get(daemon->parameters, &name, node->amounts, uid);
 		if (err)
 			return err;
 	}
@@ -537,10 +572,11 @@ int node_init(struct daemon *daemon)
 {
 	const struct state_server server = {&daemon->engine, &daemon->began, NODE_COUNT, row_path};
 	uint32_t *used;
-	struct parameter *places = state_parameters(daemon->state, &used);
+	struct amounts *amounts;
+	struct parameter *places = state_parameters(daemon->state, &amounts, &used);
 
 	state_attach(daemon->state, &server);
-	daemon->parameters = parameter_table_new(places, used, state_base(daemon->state),
+	daemon->parameters = parameter_table_new(places, amounts, used, state_base(daemon->state),
 						 &daemon->engine.users,
 						 daemon->engine.schedule.key_seed);
 	return daemon->parameters ? 0 : -ENOMEM;

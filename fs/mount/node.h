@@ -27,6 +27,7 @@ struct key;
 struct limiter;
 struct node;
 struct node_row;
+struct viewer;
 
 /*
  * Seconds for which the kernel may rely on names and attributes. Without, it would ask for the
@@ -40,7 +41,10 @@ enum node_access {
 	ACCESS_LIMITER,	  /* a directory in which its tuners can make limiters */
 	ACCESS_USE,	  /* users of the limiter read it */
 	ACCESS_REPORT,	  /* users of the limiter write it */
+	ACCESS_WATCH,	  /* they read it, and write what is about their own open file alone */
 	ACCESS_TUNE,	  /* users of the limiter read it, its tuners write it */
+	ACCESS_PLACE,	  /* the same, of the limiter above: see node_place_keeper() */
+	ACCESS_OWNER,	  /* the owner of the limiter reads and writes it */
 };
 
 /* The cost of reading a file; README in the mount sorts the files by it. */
@@ -109,11 +113,12 @@ struct node_kind {
 	bool has_numbers; /* in its members' names, which are remembered */
 
 	/* Of a file. */
-	bool takes;	  /* a read takes tokens */
-	bool tries;	  /* ... and never waits for them */
-	bool is_setting;  /* it is the setting of its row */
-	bool open_waits;  /* open() may answer later */
-	size_t write_max; /* 0: 4095 bytes */
+	bool takes;	   /* a read takes tokens */
+	bool tries;	   /* ... and never waits for them */
+	bool is_setting;   /* it is the setting of its row */
+	bool open_waits;   /* open() may answer later */
+	bool ends_in_zero; /* a write may end with a zero byte, as a string of C */
+	size_t write_max;  /* 0: 4095 bytes */
 	/* The size for stat(2); without it a file that can be read has that of a text. */
 	off_t (*size)(const struct node *node);
 	/* Answers an open, now or later; NULL: at once. Without the lock. */
@@ -137,6 +142,8 @@ struct node_kind {
 	 * Tells whether a read would not block. If it would, @handle is told later. Under the lock.
 	 */
 	bool (*poll)(struct daemon *daemon, struct handle *handle);
+	/* Returns what else a poll is told, such as POLLPRI. Under the lock. */
+	unsigned int (*poll_more)(struct daemon *daemon, struct handle *handle);
 };
 
 struct node_row {
@@ -175,12 +182,15 @@ extern const unsigned int NODE_COUNT;
 /* A file or directory: its row, and its owner. */
 struct node {
 	const struct node_row *row;
-	struct limiter *limiter; /* borrowed; the root's for files at the top */
-	uint32_t partition;	 /* index + 1, of a piece partitions_piece() + 1; or 0 */
-	uint64_t tokens;	 /* of take/N, eta/N; 1 for token, try and stream */
-	uint64_t most;		 /* of take/A-B; else @tokens */
-	uint64_t within_ns;	 /* of take/N,within=D; else NEVER_NS */
-	struct key *key;	 /* borrowed: in or below keys/KEY; else NULL */
+	struct limiter *limiter;       /* borrowed; the root's for files at the top */
+	uint32_t partition;	       /* index + 1, of a piece partitions_piece() + 1; or 0 */
+	uint64_t tokens;	       /* of take/N, eta/N; 1 for token, try and stream */
+	uint64_t most;		       /* of take/A-B; else @tokens */
+	uint64_t within_ns;	       /* of take/N,within=D; else NEVER_NS */
+	const struct amounts *amounts; /* of take/N,UNIT=M: borrowed, see node_find(); else NULL */
+	struct key *key;	       /* borrowed: in or below keys/KEY; else NULL */
+	/* Of a file that is read: the rights of its reader; NULL: it may know everything. */
+	const struct viewer *viewer;
 };
 
 /* All of these under the lock. */
@@ -195,7 +205,8 @@ struct node node_of(const struct node_row *row, struct limiter *limiter, uint32_
 
 /*
  * Finds the node called @name in @parent for user @uid. 0, -ENOENT, -ENAMETOOLONG, -ERANGE for too
- * large a number, or -ENOSPC and -ENOMEM for a key that is new.
+ * large a number, or -ENOSPC and -ENOMEM for a key that is new. The amounts of @node are there
+ * until the next call.
  */
 int node_find(struct daemon *daemon, const struct node *parent, const char *name, uint32_t uid,
 	      struct node *node);
@@ -207,6 +218,12 @@ int node_find(struct daemon *daemon, const struct node *parent, const char *name
 int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
 	       struct fuse_entry_param *entry);
 void node_forget(struct daemon *daemon, fuse_ino_t ino, uint64_t lookups);
+
+/*
+ * Returns the limiter whose tuners say what @limiter has among its siblings: the one above it. At
+ * the top, where limiters have nothing to share, it is @limiter itself.
+ */
+const struct limiter *node_place_keeper(const struct limiter *limiter);
 
 void node_attributes(struct daemon *daemon, const struct node *node, struct stat *attributes);
 

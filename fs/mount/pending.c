@@ -62,11 +62,13 @@ void pending_insert(struct pending_table *table, struct pending *pending,
 	pending->kind = (uint8_t)kind;
 	pending->channel = channel_current();
 	pending->uid = caller->uid;
+	pending->pid = caller->pid;
 	users_add(table->users, pending->uid, BOUND_READERS);
 	chain = chain_of(table, pending->unique);
 	pending->next = *chain;
 	*chain = pending;
 	table->count++;
+	table->asked++;
 	if (PENDING_ROWS[kind].queued)
 		list_append(&table->queues[kind], &((struct queued *)pending)->link);
 }

@@ -32,6 +32,7 @@ struct pending {
 	uint8_t kind;
 	uint8_t channel; /* that it came by */
 	uint32_t uid;	 /* whose it is */
+	uint32_t pid;	 /* of the thread; 0: of another process namespace */
 };
 
 /* A request of a kind that is kept in a queue of its own, the oldest first. */
@@ -84,6 +85,7 @@ struct pending_table {
 	struct pending **chains; /* owned */
 	uint32_t size;		 /* a power of two */
 	uint32_t count;
+	uint64_t asked;	     /* requests and polls that had to wait, so far */
 	struct users *users; /* borrowed: there they are counted */
 	struct list queues[PENDING_KIND_COUNT];
 };

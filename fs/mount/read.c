@@ -1,6 +1,7 @@
 /* read - files that are read for tokens, see read.h. */
 #include "fs/mount/read.h"
 #include "fs/base/clock.h"
+#include "fs/mount/slot.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -40,6 +41,7 @@ static void note_grant(struct handle *handle, uint64_t tokens, size_t size)
 	char text[TOKEN_TEXT];
 
 	handle->given = tokens;
+	handle->taken += tokens;
 	handle->granted = true;
 	if (handle->polling)
 		handle->polling->poller.late = false;
@@ -60,7 +62,7 @@ static void deliver_tokens(struct daemon *daemon, struct handle *handle, uint64_
 		return;
 	}
 	daemon_lock(daemon);
-	engine_refund(&daemon->engine, handle->limiter, tokens, clock_ns());
+	engine_refund(&daemon->engine, handle->limiter, tokens, handle->amounts, clock_ns());
 	state_taken(daemon->state, handle->limiter);
 	daemon_unlock(daemon);
 }
@@ -73,8 +75,8 @@ static bool poll_tokens(struct daemon *daemon, struct handle *handle)
 		if (!handle->polling)
 			return true;
 		handle->polling->handle = handle;
-		poller_init(&handle->polling->poller, handle->limiter, handle->tokens,
-			    handle->most);
+		poller_init(&handle->polling->poller, handle->limiter, handle->tokens, handle->most,
+			    handle->amounts);
 		if (handle->within_ns != NEVER_NS)
 			poller_limit(&handle->polling->poller, &handle->polling->expiry,
 				     handle->within_ns);
@@ -116,7 +118,6 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	*reader = (struct reader){
 		.handle = handle,
 		.size = read->size < TOKEN_TEXT ? (uint32_t)read->size : TOKEN_TEXT,
-		.pid = caller->pid,
 		.waiter = wait->waiter,
 	};
 	if (expires) {
@@ -142,6 +143,32 @@ static enum read_manner manner_of(const struct handle *handle, const struct read
 	return read->nonblocking ? READ_NONBLOCKING : READ_BLOCKING;
 }
 
+void read_explain_bound(struct daemon *daemon, const struct limiter *limiter, uint32_t uid)
+{
+	enum setting_id bound = daemon->engine.refused_by;
+	char path[PATH_TEXT], value[SETTING_TEXT];
+
+	if (bound == SETTING_COUNT)
+		return;
+	setting_print(bound, limiter->settings, value);
+	tree_path(limiter->is_key || limiter->partition ? limiter->parent : limiter, path);
+	if (bound == SETTING_QUEUE_MAX)
+		daemon_refused(daemon, uid,
+			       "as many readers wait as queue_max of '%.300s' allows: %s", path,
+			       value);
+	else
+		daemon_refused(daemon, uid,
+			       "the wait would be longer than wait_max of '%.300s' allows: %s",
+			       path, value);
+}
+
+static const char NOT_AT_ONCE[] =
+	"a take larger than the burst is saved up for a reader that waits: "
+	"it cannot be had with O_NONBLOCK";
+static const char NEVER[] =
+	"a take larger than a window of the calendar or a strict one, of the limiter or of one "
+	"above it, can never be had";
+
 /* Takes the tokens that @handle asks for: now or, if the reader may wait, later. */
 static void take_tokens(struct daemon *daemon, struct handle *handle,
 			const struct read_request *read)
@@ -152,7 +179,9 @@ static void take_tokens(struct daemon *daemon, struct handle *handle,
 		.limiter = handle->limiter,
 		.tokens = handle->tokens,
 		.most = handle->most,
+		.amounts = handle->amounts,
 		.manner = manner_of(handle, read),
+		.again = caller->again,
 		.within_ns = handle->within_ns,
 		.asker = &asker,
 	};
@@ -173,8 +202,11 @@ static void take_tokens(struct daemon *daemon, struct handle *handle,
 		poll_again(daemon, handle);
 	} else if (err == -EINVAL) {
 		daemon_refused(daemon, caller->uid,
-			       "a take larger than the burst is saved up for a reader that waits: "
-			       "it cannot be had with O_NONBLOCK");
+			       limiter_can_ever(handle->limiter, handle->tokens, handle->amounts)
+				       ? NOT_AT_ONCE
+				       : NEVER);
+	} else if (err == -EBUSY) {
+		read_explain_bound(daemon, handle->limiter, caller->uid);
 	}
 	daemon_unlock(daemon);
 	if (!err)
@@ -259,7 +291,9 @@ void read_collect(struct daemon *daemon, struct outbox *outbox)
 			collect_poller(daemon, waiter);
 			continue;
 		}
-		if (!waiter->outcome && !waiter->is_opener)
+		if (!waiter->outcome && waiter->is_opener)
+			slot_note(daemon, reader->handle);
+		else if (!waiter->outcome)
 			note_grant(reader->handle, waiter->granted, reader->size);
 		if (!waiter->is_opener)
 			state_taken(daemon->state, waiter->limiter);
@@ -280,7 +314,7 @@ void read_answer(struct daemon *daemon, struct pending *pending)
 	} else if (read_reply(request, reader->waiter.granted, 0, reader->size) == -ENOENT) {
 		pthread_mutex_lock(&daemon->lock);
 		engine_refund(&daemon->engine, reader->handle->limiter, reader->waiter.granted,
-			      clock_ns());
+			      reader->waiter.amounts, clock_ns());
 		state_taken(daemon->state, reader->handle->limiter);
 		pthread_mutex_unlock(&daemon->lock);
 	} else {
@@ -293,7 +327,7 @@ void read_leave_queue(struct daemon *daemon, struct reader *reader, int err)
 {
 	const struct pending *pending = &reader->pending;
 	const struct handle *handle = reader->waiter.is_opener ? NULL : reader->handle;
-	struct asker asker = handle_asker(handle, reader->pid, pending->uid, pending->unique);
+	struct asker asker = handle_asker(handle, pending->pid, pending->uid, pending->unique);
 
 	if (err == EINTR)
 		engine_interrupt(&daemon->engine, &reader->waiter, &asker, clock_ns());

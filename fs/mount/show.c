@@ -1,13 +1,16 @@
 /* show - the texts of files, see show.h. */
 #include "fs/mount/show.h"
 #include "fs/base/clock.h"
+#include "fs/mount/frozen.h"
 #include "fs/mount/partitions.h"
 #include "fs/mount/read.h"
 #include "fs/state/state.h"
 
+#include "core/limiter/forecast.h"
 #include "core/limiter/keys.h"
 #include "core/limiter/partition.h"
 #include "core/limiter/stat.h"
+#include "core/limiter/usage.h"
 #include "core/fleet/survey.h"
 
 #include <inttypes.h>
@@ -27,7 +30,7 @@ static const char *const COSTS[COST_COUNT] = {
 
 static bool is_at_top(const struct node_row *row)
 {
-	return row->place == NODE_ROOT && row->access == ACCESS_USE;
+	return row->place == NODE_ROOT && row->name;
 }
 
 /* Writes a line for each file of @cost: first those at the top, then those of a limiter. */
@@ -35,7 +38,8 @@ static void show_rows(FILE *out, enum node_cost cost)
 {
 	static const char *const access[] = {
 		[ACCESS_DIRECTORY] = "-", [ACCESS_LIMITER] = "-", [ACCESS_USE] = "r",
-		[ACCESS_REPORT] = "w",	  [ACCESS_TUNE] = "rw",
+		[ACCESS_REPORT] = "w",	  [ACCESS_TUNE] = "rw",	  [ACCESS_PLACE] = "rw",
+		[ACCESS_OWNER] = "rw",	  [ACCESS_WATCH] = "rw",
 	};
 	char path[NODE_PATH_TEXT];
 
@@ -139,6 +143,7 @@ void show_status(FILE *out, struct daemon *daemon, const struct node *node, uint
 	fprintf(out, "keeper %" PRId32 "\n", daemon->keeper);
 	fprintf(out, "server %d\n", (int)getpid());
 	fprintf(out, "servers_before %" PRIu32 "\n", state_generation(daemon->state));
+	fprintf(out, "frozen_by %" PRIu32 "\n", frozen_by(daemon));
 }
 
 static uint64_t count_partitions(const struct limiter *limiter)
@@ -162,12 +167,10 @@ void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint3
 		return;
 	}
 	for (host = survey_hosts(daemon->fleet); host; host = host->next) {
-		int64_t silent_ms = survey_now_ms(daemon->fleet) - host->changed_ms;
-
 		if (*host->record.name)
 			fprintf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 "\n", host->record.name,
 				host->record.weight, host->record.held,
-				silent_ms > 0 ? silent_ms / 1000 : 0);
+				survey_silent_s(daemon->fleet, host));
 	}
 }
 
@@ -185,8 +188,9 @@ void show_eta(FILE *out, struct daemon *daemon, const struct node *node, uint32_
 	char text[QUANTITY_TEXT];
 
 	(void)uid;
-	seconds_print(engine_eta(&daemon->engine, node->limiter, node->tokens, clock_ns()), 3,
-		      text);
+	seconds_print(
+		engine_eta(&daemon->engine, node->limiter, node->tokens, node->amounts, clock_ns()),
+		3, text);
 	fprintf(out, "%s\n", text);
 }
 
@@ -200,14 +204,35 @@ void show_setting(FILE *out, struct daemon *daemon, const struct node *node, uin
 	fprintf(out, "%s\n", text);
 }
 
-void show_config(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+void show_override(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	char text[SETTING_COUNT * 2 * SETTING_TEXT];
+	const struct settings *settings = limiter_settings(node->limiter->parent);
+	const struct key *key = keys_key(node->limiter);
+	struct settings its = *settings;
+	struct override override;
+	char text[SETTING_TEXT];
 
 	(void)daemon;
 	(void)uid;
-	settings_print(limiter_settings(node->limiter), text, sizeof(text));
-	fputs(text, out);
+	its.limit_count = 0;
+	if (overrides_find(settings->overrides, key->name, key->name_bytes, &override))
+		settings_override_all(&override, &its);
+	setting_print(node->row->setting, &its, text);
+	fprintf(out, "%s\n", text);
+}
+
+void show_config(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	const struct settings *settings = limiter_settings(node->limiter);
+	char text[SETTING_TEXT];
+
+	(void)daemon;
+	(void)uid;
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		setting_print((enum setting_id)id, settings, text);
+		fprintf(out, "%s=%s\n", setting_name((enum setting_id)id), text);
+	}
+	fputs(overrides_text(settings->overrides), out);
 }
 
 void show_stat(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
@@ -259,40 +284,52 @@ static void show_asker(FILE *out, const struct waiter *waiter)
 		return;
 	}
 	reader = container_of(waiter, const struct reader, waiter);
-	fprintf(out, "%" PRIu32 " %" PRIu32, reader->pid, reader->pending.uid);
+	fprintf(out, "%" PRIu32 " %" PRIu32, reader->pending.pid, reader->pending.uid);
+}
+
+/* Writes @amounts as the name of a take has them; nothing of NULL. */
+static void show_amounts(FILE *out, const struct amounts *amounts)
+{
+	for (uint64_t i = 0; amounts && i < amounts->count; i++)
+		fprintf(out, ",%s=%" PRIu64, amounts->of[i].unit, amounts->of[i].tokens);
 }
 
 /*
- * Shows the waiters of one queue, as long as there is @room; each has to wait for those before it.
+ * Shows the waiters of one queue, as long as there is @room; each has to wait for those before it,
+ * and for siblings that come first.
  */
-static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter,
+static void show_queue(FILE *out, struct daemon *daemon, struct limiter *limiter,
 		       const struct queue *queue, uint32_t *room)
 {
 	uint64_t ahead = 0;
+	struct amounts amounts = {0};
 	char waited[QUANTITY_TEXT], left[QUANTITY_TEXT];
 	static const struct waiter *const none = NULL;
 	const struct waiter **sorted = queue->returned.root ? list_returned(queue) : NULL;
 	const struct waiter *const *back = sorted ? sorted : &none;
 	const struct waiter *once = list_first(&queue->once, struct waiter, once);
 
+	engine_refresh(&daemon->engine, limiter, daemon->engine.schedule.now_ns);
 	for (; (once || *back) && *room; --*room) {
 		bool is_back = *back && (!once || (*back)->ticket < once->ticket);
 		const struct waiter *w = is_back ? *back++ : once;
 		uint64_t now_ns = daemon->engine.schedule.now_ns, at_ns;
 
 		once = is_back ? once : list_next(w, once);
-		ahead += w->tokens;
-		at_ns = limiter_when_ahead(limiter, ahead, now_ns);
 		seconds_print(now_ns - w->asked_ns, 3, waited);
 		show_asker(out, w);
 		if (w->is_opener) {
 			fprintf(out, " slot %s -\n", waited);
 			continue;
 		}
+		ahead += w->tokens;
+		amounts_add(&amounts, w->amounts);
+		at_ns = forecast_waiter(limiter, ahead, w->tokens, &amounts, now_ns);
 		seconds_print(at_ns == NEVER_NS ? NEVER_NS : at_ns - now_ns, 3, left);
 		fprintf(out, " %" PRIu64, w->tokens);
 		if (w->most > w->tokens)
 			fprintf(out, "-%" PRIu64, w->most);
+		show_amounts(out, w->amounts);
 		fprintf(out, " %s %s\n", waited, left);
 	}
 	free(sorted);
@@ -312,8 +349,11 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 			show_queue(out, daemon, node->limiter->partitions[i],
 				   &node->limiter->partitions[i]->turns.queue, &room);
 	}
-	for (struct limiter *key = NULL; room && (key = keys_next_open(node->limiter, key));)
+	for (struct limiter *key = NULL; room && (key = keys_next_open(node->limiter, key));) {
 		show_queue(out, daemon, key, &key->turns.queue, &room);
+		if (key->slots)
+			show_queue(out, daemon, key, &key->slots->turns.queue, &room);
+	}
 	if (!room)
 		fputs("...\n", out);
 }

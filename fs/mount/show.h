@@ -12,6 +12,7 @@ void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint3
 void show_last_error(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
 void show_eta(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
 void show_setting(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_override(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
 void show_config(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
 void show_stat(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
 void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);

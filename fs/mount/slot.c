@@ -20,10 +20,12 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, const str
 		return -ENOMEM;
 	*opener = (struct reader){
 		.handle = handle,
-		.pid = caller->pid,
-		.waiter = {.limiter = handle->limiter, .slot = &handle->slot, .is_opener = true},
+		.waiter = {.limiter = handle->limiter,
+			   .slot = &handle->slot,
+			   .is_opener = true,
+			   .is_admitted = caller->again},
 	};
-	asker = handle_asker(NULL, opener->pid, caller->uid, caller->unique);
+	asker = handle_asker(NULL, caller->pid, caller->uid, caller->unique);
 	(void)engine_return(&daemon->engine, &opener->waiter, &asker, NEVER_NS, caller->at_ns);
 	pending_insert(&daemon->pending, &opener->pending, caller, PENDING_OPENER);
 	err = engine_slot_open(&daemon->engine, &opener->waiter, caller->at_ns);
@@ -39,6 +41,36 @@ static bool may_wait(const struct daemon *daemon, const struct caller *caller, i
 {
 	return !(flags & O_NONBLOCK) &&
 	       !users_check(&daemon->engine.users, caller->uid, BOUND_READERS, NULL);
+}
+
+void slot_note(struct daemon *daemon, struct handle *handle)
+{
+	list_append(&daemon->slots, &handle->watch);
+	state_taken(daemon->state, handle->limiter);
+}
+
+void slot_forget(struct daemon *daemon, struct handle *handle)
+{
+	if (handle->slot.limiter)
+		list_remove(&daemon->slots, &handle->watch);
+}
+
+bool slot_is_within(const struct limiter *limiter, const struct limiter *above)
+{
+	while (limiter && limiter != above)
+		limiter = limiter->parent;
+	return limiter;
+}
+
+struct handle *slot_next(const struct daemon *daemon, const struct limiter *limiter,
+			 struct handle *handle)
+{
+	struct handle *next = handle ? list_next(handle, watch)
+				     : list_first(&daemon->slots, struct handle, watch);
+
+	while (next && !slot_is_within(next->slot.limiter, limiter))
+		next = list_next(next, watch);
+	return next;
 }
 
 static void open_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller,
@@ -57,8 +89,12 @@ static void open_slot(struct daemon *daemon, struct handle *handle, const struct
 	if (err == -EAGAIN && !(flags & O_NONBLOCK)) {
 		(void)daemon_has_room(daemon, caller->uid, BOUND_READERS); /* which says why */
 		err = -EBUSY;
+	} else if (err == -EBUSY) {
+		read_explain_bound(daemon, handle->limiter, caller->uid);
 	}
-	if (err && err != -EINPROGRESS)
+	if (!err)
+		slot_note(daemon, handle);
+	else if (err != -EINPROGRESS)
 		handle_close(daemon, handle);
 	daemon_unlock(daemon);
 	if (!err)
@@ -78,9 +114,14 @@ static void read_slot(struct daemon *daemon, struct handle *handle, const struct
 static int reopen_slot(struct daemon *daemon, struct handle *handle,
 		       const struct state_handle *kept)
 {
-	return kept->slot_ns ? slots_restore(&daemon->engine.schedule, handle->limiter,
-					     &handle->slot, kept->slot_ns)
-			     : 0;
+	int err = 0;
+
+	if (kept->slot_ns)
+		err = slots_restore(&daemon->engine.schedule, handle->limiter, &handle->slot,
+				    kept->slot_ns);
+	if (handle->slot.limiter)
+		slot_note(daemon, handle);
+	return err;
 }
 
 const struct node_kind SLOT_FILE = {

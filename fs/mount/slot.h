@@ -9,6 +9,23 @@
 
 extern const struct node_kind SLOT_FILE;
 
+/*
+ * List @handle, which holds a slot from now on, behind the others; take it out again if it is
+ * there. Under the lock.
+ */
+void slot_note(struct daemon *daemon, struct handle *handle);
+void slot_forget(struct daemon *daemon, struct handle *handle);
+
+/* Tells whether @limiter is @above or below it. */
+bool slot_is_within(const struct limiter *limiter, const struct limiter *above);
+
+/*
+ * Returns the next open file behind @handle, or the first (NULL), that holds a slot of @limiter or
+ * below it; NULL: there are no more. Under the lock.
+ */
+struct handle *slot_next(const struct daemon *daemon, const struct limiter *limiter,
+			 struct handle *handle);
+
 /* Requests of kind PENDING_OPENER: each is a struct reader (read.h). */
 void slot_answer(struct daemon *daemon, struct pending *pending);
 enum pending_end slot_give_up(struct daemon *daemon, struct pending *pending, int err);

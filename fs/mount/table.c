@@ -2,14 +2,19 @@
  * table - THE TABLE of files, see node.h, and that of kinds of requests that wait, see pending.h.
  */
 #include "fs/mount/await.h"
+#include "fs/mount/consumers.h"
 #include "fs/mount/follow.h"
+#include "fs/mount/frozen.h"
+#include "fs/mount/holders.h"
 #include "fs/mount/metrics.h"
 #include "fs/mount/pending.h"
+#include "fs/mount/pressure_file.h"
 #include "fs/mount/read.h"
 #include "fs/mount/show.h"
 #include "fs/mount/slot.h"
 #include "fs/mount/text_file.h"
 #include "fs/mount/until.h"
+#include "fs/mount/why.h"
 #include "fs/mount/write.h"
 
 #include <assert.h>
@@ -109,7 +114,13 @@ const struct node_row NODES[] = {
 	{
 		.name = "last_error", .place = NODE_ROOT, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_last_error,
-		.help = "why the last write, mkdir, rmdir or mv of this user was refused"},
+		.help = "why this user was refused last: a write, a mkdir, a rmdir, a mv, or a "
+			"read by a bound"},
+	{
+		.name = "frozen", .place = NODE_ROOT, .access = ACCESS_OWNER,
+		.kind = &FROZEN_FILE, .show = frozen_show, .until = until_asked,
+		.help = "the threads that wait; as long as it is open for writing nothing is "
+			"granted: --freeze"},
 
 	{
 		.name = "token", .place = NODE_LIMITER, .access = ACCESS_USE,
@@ -196,6 +207,11 @@ const struct node_row NODES[] = {
 		.kind = &SETTING_FILE, .show = show_setting,
 		.help = "tokens that an idle key may save up"},
 	{
+		.name = "key_concurrency", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_KEY_CONCURRENCY,
+		.kind = &SETTING_FILE, .show = show_setting,
+		.help = "slots of each key that may be open: max, or a number"},
+	{
 		.name = "keys_max", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.setting = SETTING_KEYS_MAX,
 		.kind = &SETTING_FILE, .show = show_setting,
@@ -206,6 +222,31 @@ const struct node_row NODES[] = {
 		.kind = &SETTING_FILE, .show = show_setting,
 		.help = "how hosts of a fleet share each key: proportional, or leased where it is "
 			"asked for"},
+	{
+		.name = "weight", .place = NODE_LIMITER, .access = ACCESS_PLACE,
+		.setting = SETTING_WEIGHT,
+		.kind = &SETTING_FILE, .show = show_setting,
+		.help = "its part of what siblings share, in proportion: 1 to 10000"},
+	{
+		.name = "min", .place = NODE_LIMITER, .access = ACCESS_PLACE,
+		.setting = SETTING_MIN,
+		.kind = &SETTING_FILE, .show = show_setting,
+		.help = "a rate that is granted before anything else of the parent: none, or 10/s"},
+	{
+		.name = "priority", .place = NODE_LIMITER, .access = ACCESS_PLACE,
+		.setting = SETTING_PRIORITY,
+		.kind = &SETTING_FILE, .show = show_setting,
+		.help = "0 to 9: of what is left after every min, higher ones come first"},
+	{
+		.name = "queue_max", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_QUEUE_MAX,
+		.kind = &SETTING_FILE, .show = show_setting,
+		.help = "readers that may wait; one more gets EBUSY: max, or a number"},
+	{
+		.name = "wait_max", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_WAIT_MAX,
+		.kind = &SETTING_FILE, .show = show_setting,
+		.help = "a reader that would wait longer gets EBUSY: max, or such as 30s"},
 	{
 		.name = "config", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.kind = &CONFIG_FILE, .show = show_config,
@@ -219,6 +260,32 @@ const struct node_row NODES[] = {
 		.kind = &TEXT_FILE, .show = show_waiters,
 		.help = "the readers that are blocked, in order: pid, uid, tokens, "
 			"seconds waited, seconds to go"},
+	{
+		.name = "users", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.kind = &TEXT_FILE, .show = consumers_show,
+		.help = "who has had most of it: uid, command, key, granted, waiting, slots"},
+	{
+		.name = "fleet", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.kind = &TEXT_FILE, .show = holders_show_hosts,
+		.until = until_hosts_seen, .brief = true,
+		.help = "each host's part: host, share, tokens a second, granted a second, "
+			"waiting, seconds ago; `=` for all, `-` for the free part"},
+	{
+		.name = "pressure", .place = NODE_LIMITER, .access = ACCESS_WATCH,
+		.kind = &PRESSURE_FILE, .show = pressure_file_show, .until = until_pressed,
+		.help = "how much of the time a reader waited here or below, as PSI; a write "
+			"sets a threshold for polls"},
+	{
+		.name = "holders", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.kind = &TEXT_FILE, .show = holders_show,
+		.until = until_hosts_seen, .brief = true,
+		.help = "the open slots of all hosts: host, pid, uid, command, seconds; what "
+			"other hosts lease"},
+	{
+		.name = "why", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.kind = &VIEW_FILE, .show = why_show,
+		.until = until_slots_seen, .brief = true,
+		.help = "why one more reader would wait: each limiter on the way up that is short"},
 
 	{
 		.name = "count", .place = NODE_PARTITIONS, .access = ACCESS_TUNE,
@@ -299,6 +366,30 @@ const struct node_row NODES[] = {
 		.name = "stat", .place = NODE_KEY, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_stat,
 		.help = "counters and gauges of the key since it was made"},
+	{
+		.name = "slot", .place = NODE_KEY, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
+		.kind = &SLOT_FILE,
+		.help = "as slot, one of `key_concurrency` of the key, and of the limiter's"},
+	{
+		.name = "holders", .place = NODE_KEY, .access = ACCESS_USE,
+		.kind = &TEXT_FILE, .show = holders_show,
+		.help = "the open slots of the key: host, pid, uid, command, seconds"},
+	{
+		.name = "rate", .place = NODE_KEY, .access = ACCESS_TUNE,
+		.setting = SETTING_KEY_RATE,
+		.kind = &OVERRIDE_FILE, .show = show_override,
+		.help = "the key's rate, such as 100/s, in place of key_rate; default: key_rate"},
+	{
+		.name = "burst", .place = NODE_KEY, .access = ACCESS_TUNE,
+		.setting = SETTING_KEY_BURST,
+		.kind = &OVERRIDE_FILE, .show = show_override,
+		.help = "the key's burst, in place of key_burst; default: key_burst"},
+	{
+		.name = "why", .place = NODE_KEY, .access = ACCESS_USE,
+		.kind = &VIEW_FILE, .show = why_show,
+		.until = until_slots_seen, .brief = true,
+		.help = "why a reader waits for the key: as why, and the key's own rate"},
 };
 
 const unsigned int NODE_COUNT = sizeof(NODES) / sizeof(NODES[0]);

@@ -31,7 +31,9 @@ static void show_text(struct daemon *daemon, struct handle *handle, const struct
 			    .partition = handle->partition,
 			    .tokens = handle->tokens,
 			    .most = handle->most,
-			    .within_ns = handle->within_ns};
+			    .amounts = handle->amounts,
+			    .within_ns = handle->within_ns,
+			    .viewer = handle->viewer};
 	char *text = NULL, *kept;
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);
@@ -80,15 +82,25 @@ static bool read_on(struct daemon *daemon, struct handle *handle, const struct r
 	return kept;
 }
 
+void text_file_read_now(struct daemon *daemon, struct handle *handle,
+			const struct read_request *read)
+{
+	if (!read->offset || !read_on(daemon, handle, read))
+		show_text(daemon, handle, read);
+}
+
 void text_file_read(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
-	if (read->offset && read_on(daemon, handle, read))
-		return;
 	if (!read->offset && handle->row->until)
 		await_read(daemon, handle, read);
 	else
-		show_text(daemon, handle, read);
+		text_file_read_now(daemon, handle, read);
 }
 
 const struct node_kind TEXT_FILE = {
 	.read = text_file_read, .answer = show_text, .poll = await_poll};
+const struct node_kind VIEW_FILE = {.open = handle_open_view,
+				    .reopen = handle_reopen_view,
+				    .read = text_file_read,
+				    .answer = show_text,
+				    .poll = await_poll};

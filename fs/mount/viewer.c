@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { GROUPS_FIRST = 64, GROUPS_MAX = 65536, READ = 4, ENTER = 1 };
+enum { GROUPS_FIRST = 64, GROUPS_MAX = 65536, READ = 4, WRITE = 2, ENTER = 1 };
 
 struct viewer {
 	const struct tree *tree; /* borrowed */
@@ -93,6 +93,11 @@ bool viewer_sees(const struct viewer *viewer, const struct limiter *limiter)
 	return !viewer ||
 	       (may_access(viewer, limiter->uid, limiter->gid, limiter->access, READ | ENTER) &&
 		may_enter(viewer, limiter->parent));
+}
+
+bool viewer_tunes(const struct viewer *viewer, const struct limiter *limiter)
+{
+	return !viewer || may_access(viewer, limiter->uid, limiter->gid, limiter->access, WRITE);
 }
 
 struct subject viewer_subject(const struct limiter *limiter)

@@ -25,6 +25,9 @@ int viewer_of(const struct tree *tree, uint32_t uid, uint32_t gid, struct viewer
 /* Tells whether it may read the files of @limiter, which is in the tree. Under the lock. */
 bool viewer_sees(const struct viewer *viewer, const struct limiter *limiter);
 
+/* Tells whether it may write the settings of @limiter, which is in the tree. Under the lock. */
+bool viewer_tunes(const struct viewer *viewer, const struct limiter *limiter);
+
 /* The owner and access of a limiter that decide who may hear of it, even when it is gone. */
 struct subject {
 	uint32_t id, parent;

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 
 enum {
@@ -21,10 +22,12 @@ enum {
 
 static struct {
 	timer_t timer;
-	volatile sig_atomic_t woken;
-	volatile sig_atomic_t ending; /* the signal that asked for it */
-	_Atomic uint64_t last_ns;     /* when something was due last */
+	_Atomic int woken;
+	_Atomic int ending;	  /* the signal that asked for it; other threads look, too */
+	_Atomic uint64_t last_ns; /* when something was due last */
 } wake;
+
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "signal handlers write atomic integers");
 
 /* Sets the timer. Async-signal-safe. */
 static void set_timer(uint64_t at_ns)

@@ -3,6 +3,8 @@
 #include "fs/base/clock.h"
 #include "fs/mount/text_file.h"
 
+#include "core/limiter/keys.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +36,26 @@ void write_submit(struct daemon *daemon, struct writer *writer, const struct cal
 	writer->subject = viewer_subject(writer->change.limiter);
 	writer->queued.until_ns = now_ns + ANSWER_WITHIN_NS;
 	pending_insert(&daemon->pending, &writer->queued.pending, caller, PENDING_WRITER);
+	daemon_tell_wall(daemon, now_ns);
 	change_begin(&daemon->engine, &writer->change, now_ns);
+}
+
+/*
+ * Returns a bit for each setting of @limiter that a user who may write its `config` may not alter
+ * by it, as the file of the setting would not be open to @viewer. Under the lock.
+ */
+static uint32_t denied_settings(const struct limiter *limiter, const struct viewer *viewer)
+{
+	uint32_t denied = 0;
+
+	if (limiter->removed || node_place_keeper(limiter) == limiter ||
+	    viewer_tunes(viewer, limiter->parent))
+		return 0;
+	for (unsigned int i = 0; i < NODE_COUNT; i++) {
+		if (NODES[i].access == ACCESS_PLACE)
+			denied |= UINT32_C(1) << NODES[i].setting;
+	}
+	return denied;
 }
 
 /* Changes the setting that @handle is, or all with CHANGE_CONFIG. */
@@ -43,8 +64,11 @@ static void change_settings(struct daemon *daemon, struct handle *handle,
 			    unsigned int setting)
 {
 	struct writer *writer = write_new(text, size);
+	struct viewer *viewer = NULL;
 
-	if (!writer) {
+	if (!writer ||
+	    (setting == CHANGE_CONFIG && viewer_new(&daemon->engine.tree, caller, &viewer))) {
+		free(writer);
 		fuse_reply_err(caller->request, ENOMEM);
 		return;
 	}
@@ -52,8 +76,11 @@ static void change_settings(struct daemon *daemon, struct handle *handle,
 	writer->change.setting = setting;
 	writer->change.limiter = handle->limiter;
 	daemon_lock(daemon);
+	if (setting == CHANGE_CONFIG)
+		writer->change.denied = denied_settings(handle->limiter, viewer);
 	write_submit(daemon, writer, caller);
 	daemon_unlock(daemon);
+	free(viewer);
 }
 
 static void write_setting(struct daemon *daemon, struct handle *handle, const struct caller *caller,
@@ -66,6 +93,36 @@ static void write_config(struct daemon *daemon, struct handle *handle, const str
 			 const char *text, size_t size)
 {
 	change_settings(daemon, handle, caller, text, size, CHANGE_CONFIG);
+}
+
+/* Overrides a value of the key that @handle is in, or takes that back. */
+static void write_override(struct daemon *daemon, struct handle *handle,
+			   const struct caller *caller, const char *text, size_t size)
+{
+	struct writer *writer = write_new(text, size);
+	bool rate = handle->row->setting == SETTING_KEY_RATE;
+	bool gone;
+
+	if (!writer) {
+		fuse_reply_err(caller->request, ENOMEM);
+		return;
+	}
+	daemon_lock(daemon);
+	gone = handle->limiter->removed;
+	if (gone) {
+		daemon_refused(daemon, caller->uid, "the limiter is gone");
+	} else {
+		writer->change.kind = CHANGE_SETTINGS;
+		writer->change.setting = rate ? CHANGE_KEY_RATE : CHANGE_KEY_BURST;
+		writer->change.limiter = handle->limiter->parent;
+		strcpy(writer->change.name, keys_key(handle->limiter)->name);
+		write_submit(daemon, writer, caller);
+	}
+	daemon_unlock(daemon);
+	if (!gone)
+		return;
+	free(writer);
+	fuse_reply_err(caller->request, ENODEV);
 }
 
 /*
@@ -83,29 +140,37 @@ static int check_limiter(struct daemon *daemon, const struct handle *handle, uin
 static void write_charge(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 			 const char *text, size_t size)
 {
-	char charge[QUANTITY_TEXT] = "";
-	int64_t tokens = 0;
-	int err, wrong = text_copy(text, strlen(text), charge, sizeof(charge));
+	char written[SETTING_TEXT] = "";
+	struct charge charge;
+	int err, wrong = text_copy(text, strlen(text), written, sizeof(written));
 
 	if (!wrong)
-		wrong = charge_parse(charge, &tokens);
+		wrong = amounts_parse_charge(written, &charge);
 	daemon_lock(daemon);
 	err = check_limiter(daemon, handle, caller->uid);
 	if (caller->again && state_was_done(daemon->state, caller->unique)) {
 		err = 0;
 	} else if (!err && wrong) {
 		err = wrong;
-		daemon_refused(daemon, caller->uid,
-			       err == -ERANGE
-				       ? "'%.60s': out of bounds: a charge is -1e13 to 1e13, not 0"
-				       : "'%.60s': not a charge: a whole number such as 12 or -5",
-			       charge);
+		daemon_refused(
+			daemon, caller->uid,
+			err == -ERANGE
+				? "'%.60s': out of bounds: a charge is a whole number, -1e13 to "
+				  "1e13"
+				: "'%.60s': not a charge: a whole number such as 12 or -5, or "
+				  "with units 1 tpm=-5",
+			written);
 	} else if (!err) {
 		state_done(daemon->state, caller->unique);
-		err = engine_charge(&daemon->engine, handle->limiter, tokens, clock_ns());
+		err = engine_charge(&daemon->engine, handle->limiter, &charge, clock_ns());
 		if (err == -ERANGE)
 			daemon_refused(daemon, caller->uid,
-				       "'%.60s': more would come back than was taken", charge);
+				       "'%.60s': more would come back than was taken", written);
+		if (err == -EINVAL)
+			daemon_refused(
+				daemon, caller->uid,
+				"'%.60s': no rate of the limiter, or above it, has that unit",
+				written);
 		state_taken(daemon->state, handle->limiter);
 	}
 	daemon_unlock(daemon);
@@ -113,6 +178,21 @@ static void write_charge(struct daemon *daemon, struct handle *handle, const str
 		fuse_reply_err(caller->request, -err);
 	else
 		fuse_reply_write(caller->request, size);
+}
+
+/* Says which of @outcomes is of a unit that @limiter does not have. */
+static void refuse_unit(struct daemon *daemon, const struct limiter *limiter, uint32_t uid,
+			const struct outcome *outcomes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *unit = outcomes[i].unit;
+
+		if (!*unit || settings_have_unit(limiter_settings(limiter), unit))
+			continue;
+		daemon_refused(daemon, uid, "unit=%s: the rate of the limiter has no such unit",
+			       unit);
+		return;
+	}
 }
 
 /* Reports outcomes: all of one write count, or none. */
@@ -143,6 +223,8 @@ static void write_feedback(struct daemon *daemon, struct handle *handle,
 		state_done(daemon->state, caller->unique);
 		err = engine_feedback(&daemon->engine, handle->limiter, outcomes, count,
 				      clock_ns());
+		if (err == -EINVAL)
+			refuse_unit(daemon, handle->limiter, caller->uid, outcomes, count);
 		state_taken(daemon->state, handle->limiter);
 	}
 	daemon_unlock(daemon);
@@ -156,6 +238,7 @@ const struct node_kind SETTING_FILE = {
 	.is_setting = true, .read = text_file_read, .write = write_setting};
 const struct node_kind CONFIG_FILE = {
 	.read = text_file_read, .write = write_config, .write_max = CONFIG_TEXT};
+const struct node_kind OVERRIDE_FILE = {.read = text_file_read, .write = write_override};
 const struct node_kind CHARGE_FILE = {.write = write_charge};
 const struct node_kind FEEDBACK_FILE = {.write = write_feedback};
 
@@ -198,6 +281,9 @@ static void tell_change(struct daemon *daemon, const struct writer *writer)
 			events_add(events, writer->subject, "%s %s %s", path,
 				   setting_name((enum setting_id)id), text);
 		}
+		if (change->altered & ALTERED_OVERRIDES)
+			events_add(events, writer->subject, "%s overrides %u", path,
+				   change->overrides);
 		break;
 	}
 }

@@ -7,7 +7,7 @@
 #include "fs/mount/handle.h"
 #include "fs/mount/pending.h"
 
-extern const struct node_kind SETTING_FILE, CONFIG_FILE, CHARGE_FILE, FEEDBACK_FILE;
+extern const struct node_kind SETTING_FILE, CONFIG_FILE, OVERRIDE_FILE, CHARGE_FILE, FEEDBACK_FILE;
 
 /* A write, mkdir, rmdir, rename or setattr on its way through the source. */
 struct writer {

@@ -8,6 +8,7 @@
 #include "fs/state/inside.h"
 #include "fs/state/parameter.h"
 
+#include "core/fleet/znode.h"
 #include "core/limiter/lease.h"
 
 #include <stddef.h>
@@ -109,6 +110,26 @@ static bool units_are_sound(const struct state *state)
 	return true;
 }
 
+/* Tells whether @amounts can be @count that a server wrote. */
+static bool amounts_are_sound(const struct amounts *amounts, uint64_t count)
+{
+	char unit[UNIT_TEXT];
+
+	if (!count)
+		return true;
+	if (count > AMOUNTS_MAX || amounts->count != count)
+		return false;
+	for (uint64_t i = 0; i < count; i++) {
+		const struct amount *amount = &amounts->of[i];
+
+		if (amount->tokens > TOKENS_MAX ||
+		    !amount_read_unit(amount->unit, strnlen(amount->unit, UNIT_TEXT), unit) ||
+		    !amount_is_of(amount->unit, unit))
+			return false;
+	}
+	return true;
+}
+
 static bool handles_are_sound(const struct state *state)
 {
 	uint32_t count = state->header->handle_count;
@@ -129,6 +150,7 @@ static bool handles_are_sound(const struct state *state)
 		if (handle->row >= state->header->row_count || handle->tokens > TOKENS_MAX ||
 		    handle->most > TOKENS_MAX || handle->given > TOKENS_MAX ||
 		    handle->partition > STATE_PIECES_MAX ||
+		    !amounts_are_sound(&state->handle_amounts[i], handle->units) ||
 		    (handle->key && (!*key || !memchr(key, '\0', KEY_NAME_BYTES))))
 			return false;
 	}
@@ -145,7 +167,8 @@ static bool parameters_are_sound(const struct state *state)
 		const struct parameter *parameter = &state->parameters[i];
 
 		if (parameter->name.tokens > TOKENS_MAX || parameter->name.most > TOKENS_MAX ||
-		    parameter->generation > INT32_MAX)
+		    parameter->generation > INT32_MAX ||
+		    !amounts_are_sound(&state->parameter_amounts[i], parameter->name.units))
 			return false;
 	}
 	return true;
@@ -161,6 +184,7 @@ static bool handover_place_is_sound(const struct handover_place *place)
 	return place->state < LEASE_STATE_COUNT && place->kind < HANDOVER_KIND_COUNT &&
 	       flag_is_sound(&place->sent) && place->first <= place->last &&
 	       place->last < PARTITIONS_MAX && place->tile_last < PARTITIONS_MAX &&
+	       place->parts_bytes < ZNODE_TEXT &&
 	       (!has_tile ||
 		(place->tile_first <= place->first && place->last <= place->tile_last));
 }
@@ -207,14 +231,20 @@ static bool places_are_sound(const struct state *state)
 	return true;
 }
 
+static bool keys_are_sound(const struct state *state)
+{
+	return key_ledger_is_sound(state->key_ledger);
+}
+
 bool state_is_sound(const struct state *state)
 {
 	const struct {
 		bool (*is_sound)(const struct state *state);
 		const char *what;
-	} parts[] = {{log_is_sound, "limiters"},	{units_are_sound, "buckets"},
-		     {handles_are_sound, "open files"}, {parameters_are_sound, "names"},
-		     {places_are_sound, "places"},	{fleet_is_sound, "the fleet"}};
+	} parts[] = {{log_is_sound, "limiters"},	 {units_are_sound, "buckets"},
+		     {handles_are_sound, "open files"},	 {parameters_are_sound, "names"},
+		     {places_are_sound, "places"},	 {fleet_is_sound, "the fleet"},
+		     {keys_are_sound, "windows of keys"}};
 	const char *damaged = rows_are_sound(state->header) ? NULL : "rows";
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !damaged; i++) {

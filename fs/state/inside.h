@@ -5,9 +5,11 @@
 #ifndef RATEFS_FS_STATE_INSIDE_H
 #define RATEFS_FS_STATE_INSIDE_H
 
+#include "fs/state/key_ledger.h"
 #include "fs/state/state.h"
 
 #include "core/limiter/learning.h"
+#include "core/limiter/usage.h"
 
 /* The memory is sparse: a page that was never written costs nothing. */
 #define STATE_HEADER_BYTES (UINT64_C(64) << 10)
@@ -21,7 +23,7 @@ enum {
 	STATE_SETTINGS_MAX = 1024, /* in a table that another server had */
 	UNITS_MAX = 1 << 22,
 	FIRST_UNITS = 4096,
-	STATE_COUNTERS = 11
+	STATE_COUNTERS = 14
 };
 
 /* In the place of the version: the log had no room, so that the kept limiters are old. */
@@ -109,6 +111,29 @@ struct learning_copies {
 		struct backoff_state pause;
 		struct fraction flow;
 		struct level_copy level;
+		struct allowances allowances;
+		double told_limit;
+	} copies[2];
+};
+
+/* The waits of a limiter, at the number of its first unit. */
+struct waited_copy {
+	uint32_t id; /* of the limiter; 0: nothing */
+	struct waited waited;
+};
+
+/* The counts of a limit with a unit by name, at the number of its unit of state. */
+struct unit_copy {
+	uint64_t granted, charged, returned;
+};
+
+/* The quota that a service told of a unit, at the number of the state's unit of a limit of it. */
+struct told_copies {
+	_Atomic uint32_t current; /* which of the two counts */
+	struct told_copy {
+		uint32_t id; /* of the limiter; 0: nothing */
+		struct allowances allowances;
+		double told_limit;
 	} copies[2];
 };
 
@@ -125,6 +150,11 @@ struct state {
 	struct parameter *parameters;
 	struct state_fleet *fleet;
 	struct parked_place *places;
+	struct waited_copy *waited;
+	struct unit_copy *unit_counts;
+	struct amounts *parameter_amounts, *handle_amounts; /* by index, where there are units */
+	struct told_copies *told;
+	struct key_ledger_memory *key_ledger;
 	uint64_t live_bytes;	   /* of the log when it was last written anew */
 	uint32_t logs_written;	   /* how often that was */
 	uint32_t settings_written; /* in the log that was written last */

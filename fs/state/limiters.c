@@ -13,8 +13,6 @@
 
 static const uint64_t SLACK_BYTES = 1 << 20;
 
-enum { SETTINGS_BYTES = SETTING_COUNT * 2 * SETTING_TEXT };
-
 /* Room for a record of @bytes at most in the log that counts, or NULL. */
 static struct log_record *find_room(struct state *state, uint32_t which, size_t bytes)
 {
@@ -67,13 +65,14 @@ size_t state_name_at(const struct log_record *record, uint32_t settings)
 /* Appends @settings under the next number. 0 or -ENOMEM. */
 static int append_settings(struct state *state, uint32_t which, const struct settings *settings)
 {
-	struct log_record *record = find_room(state, which, sizeof(*record) + SETTINGS_BYTES + 8);
+	size_t room = settings_room(settings);
+	struct log_record *record = find_room(state, which, sizeof(*record) + room + 8);
 
 	if (!record)
 		return -ENOMEM;
 	*record = (struct log_record){.kind = RECORD_SETTINGS, .id = state->settings_written++};
 	finish_record(state, which, record,
-		      record->rest + settings_print(settings, record->rest, SETTINGS_BYTES) + 1);
+		      record->rest + settings_print(settings, record->rest, room) + 1);
 	return 0;
 }
 

@@ -22,7 +22,11 @@ static uint64_t all_bytes(void)
 	       (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learning_copies)) +
 	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + KEY_NAME_BYTES) +
 	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter) + sizeof(struct state_fleet) +
-	       (uint64_t)PARKING_PLACES_MAX * sizeof(struct parked_place);
+	       (uint64_t)PARKING_PLACES_MAX * sizeof(struct parked_place) +
+	       (uint64_t)UNITS_MAX * sizeof(struct waited_copy) +
+	       (uint64_t)UNITS_MAX * sizeof(struct unit_copy) +
+	       (uint64_t)(PARAMETERS_MAX + STATE_HANDLES_MAX) * sizeof(struct amounts) +
+	       (uint64_t)UNITS_MAX * sizeof(struct told_copies) + sizeof(struct key_ledger_memory);
 }
 
 struct state *state_open(int descriptor, uint32_t servers)
@@ -57,6 +61,12 @@ struct state *state_open(int descriptor, uint32_t servers)
 		(struct parameter *)(state->key_names + (size_t)STATE_HANDLES_MAX * KEY_NAME_BYTES);
 	state->fleet = (struct state_fleet *)(state->parameters + PARAMETERS_MAX);
 	state->places = (struct parked_place *)(state->fleet + 1);
+	state->waited = (struct waited_copy *)(state->places + PARKING_PLACES_MAX);
+	state->unit_counts = (struct unit_copy *)(state->waited + UNITS_MAX);
+	state->parameter_amounts = (struct amounts *)(state->unit_counts + UNITS_MAX);
+	state->handle_amounts = state->parameter_amounts + PARAMETERS_MAX;
+	state->told = (struct told_copies *)(state->handle_amounts + STATE_HANDLES_MAX);
+	state->key_ledger = (struct key_ledger_memory *)(state->told + UNITS_MAX);
 	return state;
 }
 
@@ -65,8 +75,14 @@ struct state_fleet *state_fleet(struct state *state)
 	return state->fleet;
 }
 
-struct parameter *state_parameters(struct state *state, uint32_t **used)
+struct key_ledger_memory *state_key_ledger(struct state *state)
 {
+	return state->key_ledger;
+}
+
+struct parameter *state_parameters(struct state *state, struct amounts **amounts, uint32_t **used)
+{
+	*amounts = state->parameter_amounts;
 	*used = &state->header->parameter_count;
 	return state->parameters;
 }
@@ -177,6 +193,15 @@ static void give_up_levels(struct state *state)
 	/* With what was learnt, which follows. */
 	(void)fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			units - state->bytes, end - units);
+	(void)fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(const char *)state->waited - state->bytes,
+			(off_t)(UNITS_MAX * sizeof(struct waited_copy)));
+	(void)fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(const char *)state->told - state->bytes,
+			(off_t)(UNITS_MAX * sizeof(struct told_copies)));
+	(void)fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(const char *)state->key_ledger - state->bytes,
+			(off_t)sizeof(struct key_ledger_memory));
 	/* In this order: the journal's unit is one of those that there are. */
 	state->header->journal.unit = 0;
 	state->header->unit_count = 1;
@@ -232,6 +257,11 @@ void state_handle_used(struct state *state, uint32_t index)
 {
 	if (index >= state->header->handle_count)
 		state->header->handle_count = index + 1;
+}
+
+struct amounts *state_handle_amounts(struct state *state, uint32_t index)
+{
+	return &state->handle_amounts[index];
 }
 
 char *state_key_name(struct state *state, uint32_t index)

@@ -12,7 +12,8 @@ enum { FIRST_PLACES = 256 };
 static const uint64_t MARK = UINT64_C(1) << 63;
 
 struct parameter_table {
-	struct parameter *places; /* borrowed, as the next */
+	struct parameter *places; /* borrowed, as the next two */
+	struct amounts *amounts;  /* of the place with that index, if its name has units */
 	uint32_t *used;		  /* places that were ever used */
 	uint32_t generation;	  /* of a place that is used first */
 	uint32_t *chains;	  /* owned; index + 1 of the first in each chain */
@@ -34,10 +35,13 @@ bool parameter_is(uint64_t number)
 	return number & MARK;
 }
 
-static uint32_t *chain_of(const struct parameter_table *table, const struct parameter_name *name)
+static uint32_t *chain_of(const struct parameter_table *table, const struct parameter_name *name,
+			  const struct amounts *amounts)
 {
 	uint64_t hash = siphash(name, sizeof(*name), table->seed);
 
+	if (name->units)
+		hash ^= siphash(amounts->of, name->units * sizeof(amounts->of[0]), table->seed);
 	return &table->chains[hash & (table->size - 1)];
 }
 
@@ -58,22 +62,23 @@ static int grow_chains(struct parameter_table *table)
 
 		if (!parameter->lookups)
 			continue;
-		chain = chain_of(table, &parameter->name);
+		chain = chain_of(table, &parameter->name, &table->amounts[i]);
 		parameter->next = *chain;
 		*chain = i + 1;
 	}
 	return 0;
 }
 
-struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used,
-					    uint32_t generation, struct users *users,
-					    const uint64_t seed[2])
+struct parameter_table *parameter_table_new(struct parameter *places, struct amounts *amounts,
+					    uint32_t *used, uint32_t generation,
+					    struct users *users, const uint64_t seed[2])
 {
 	struct parameter_table *table = calloc(1, sizeof(*table));
 
 	if (!table)
 		return NULL;
 	*table = (struct parameter_table){.places = places,
+					  .amounts = amounts,
 					  .used = used,
 					  .generation = generation & INT32_MAX,
 					  .users = users,
@@ -113,29 +118,39 @@ const struct parameter *parameter_find(const struct parameter_table *table, uint
 	return &table->places[index];
 }
 
+const struct amounts *parameter_amounts(const struct parameter_table *table,
+					const struct parameter *parameter)
+{
+	return parameter->name.units ? &table->amounts[parameter - table->places] : NULL;
+}
+
 static bool is_same(const struct parameter_name *a, const struct parameter_name *b)
 {
 	return a->node == b->node && a->tokens == b->tokens && a->most == b->most &&
-	       a->within_ns == b->within_ns;
+	       a->within_ns == b->within_ns && a->units == b->units;
 }
 
-static uint32_t find(const struct parameter_table *table, const struct parameter_name *name)
+static uint32_t find(const struct parameter_table *table, const struct parameter_name *name,
+		     const struct amounts *amounts)
 {
-	uint32_t at = *chain_of(table, name);
+	size_t bytes = name->units * sizeof(amounts->of[0]);
+	uint32_t at = *chain_of(table, name, amounts);
 
 	while (at) {
 		const struct parameter *parameter = &table->places[at - 1];
 
-		if (is_same(&parameter->name, name))
+		if (is_same(&parameter->name, name) &&
+		    (!bytes || !memcmp(table->amounts[at - 1].of, amounts->of, bytes)))
 			break;
 		at = parameter->next;
 	}
 	return at;
 }
 
-uint64_t parameter_known(const struct parameter_table *table, const struct parameter_name *name)
+uint64_t parameter_known(const struct parameter_table *table, const struct parameter_name *name,
+			 const struct amounts *amounts)
 {
-	uint32_t at = find(table, name);
+	uint32_t at = find(table, name, amounts);
 
 	return at ? number_of(table, at - 1) : 0;
 }
@@ -148,9 +163,10 @@ static void use_place(struct parameter_table *table, struct parameter *parameter
 	++*table->used;
 }
 
-int parameter_get(struct parameter_table *table, const struct parameter_name *name, uint32_t uid)
+int parameter_get(struct parameter_table *table, const struct parameter_name *name,
+		  const struct amounts *amounts, uint32_t uid)
 {
-	uint32_t at = find(table, name);
+	uint32_t at = find(table, name, amounts);
 	struct parameter *parameter;
 	uint32_t *chain;
 
@@ -170,8 +186,10 @@ int parameter_get(struct parameter_table *table, const struct parameter_name *na
 		table->free = parameter->next;
 	else
 		use_place(table, parameter);
-	chain = chain_of(table, name);
+	chain = chain_of(table, name, amounts);
 	parameter->name = *name;
+	if (name->units)
+		table->amounts[at - 1] = *amounts;
 	parameter->uid = uid;
 	parameter->lookups = 1;
 	users_add(table->users, uid, BOUND_NAMES);
@@ -183,7 +201,7 @@ int parameter_get(struct parameter_table *table, const struct parameter_name *na
 static void forget_parameter(struct parameter_table *table, uint32_t index)
 {
 	struct parameter *parameter = &table->places[index];
-	uint32_t *at = chain_of(table, &parameter->name);
+	uint32_t *at = chain_of(table, &parameter->name, &table->amounts[index]);
 
 	while (*at != index + 1)
 		at = &table->places[*at - 1].next;

@@ -7,6 +7,7 @@
 #define RATEFS_FS_STATE_PARAMETER_H
 
 #include "core/limiter/users.h"
+#include "core/values/amounts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +21,7 @@ struct parameter_name {
 	uint64_t node; /* number of the node without what is remembered here */
 	uint64_t tokens, most;
 	uint64_t within_ns;
+	uint64_t units; /* so many amounts of units beside that, see parameter_amounts() */
 };
 
 struct parameter {
@@ -32,13 +34,14 @@ struct parameter {
 
 /*
  * Makes a table in @places, room for PARAMETERS_MAX, of which a predecessor used the first *@used,
- * whose numbers stay. @generation is that of places that are used first. Each counts for the user
- * that asks for it first, in @users, borrowed. Without the random @seed strangers cannot choose
- * names of one chain. NULL: no memory.
+ * whose numbers stay. @amounts is room for as many, which is written where names have units.
+ * @generation is that of places that are used first. Each counts for the user that asks for it
+ * first, in @users, borrowed. Without the random @seed strangers cannot choose names of one chain.
+ * NULL: no memory.
  */
-struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used,
-					    uint32_t generation, struct users *users,
-					    const uint64_t seed[2]);
+struct parameter_table *parameter_table_new(struct parameter *places, struct amounts *amounts,
+					    uint32_t *used, uint32_t generation,
+					    struct users *users, const uint64_t seed[2]);
 void parameter_table_free(struct parameter_table *table);
 
 /* Whether @number is one of this table's. */
@@ -47,11 +50,17 @@ bool parameter_is(uint64_t number);
 /* NULL when there is none. */
 const struct parameter *parameter_find(const struct parameter_table *table, uint64_t number);
 
-/* The number of what is remembered, or 0. */
-uint64_t parameter_known(const struct parameter_table *table, const struct parameter_name *name);
+/* Returns the amounts of units in the name of @parameter; NULL: it has none. */
+const struct amounts *parameter_amounts(const struct parameter_table *table,
+					const struct parameter *parameter);
+
+/* The number of what is remembered, of @name with its name->units of @amounts; or 0. */
+uint64_t parameter_known(const struct parameter_table *table, const struct parameter_name *name,
+			 const struct amounts *amounts);
 
 /* One reference more, of @uid's. 0, -ENOSPC (PARAMETERS_MAX are known) or -ENOMEM. */
-int parameter_get(struct parameter_table *table, const struct parameter_name *name, uint32_t uid);
+int parameter_get(struct parameter_table *table, const struct parameter_name *name,
+		  const struct amounts *amounts, uint32_t uid);
 void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups);
 
 /* Looks at the next @most places, in turn, and forgets those whose node is gone. */

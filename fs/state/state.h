@@ -9,6 +9,7 @@
  *   that has become too long is written anew in the other of two places.
  * - the levels of their buckets as of the last token, exact: the successor adds the flow since. A
  *   token that was taken and not delivered is spent.
+ * - what keys have used of windows of the calendar (key_ledger.h).
  * - places of readers that were interrupted (parking.h).
  * - open files by their handles' numbers (handle.h): whose they are, and what was read.
  * - in a fleet, what core/fleet/handover.h and zookeeper_handover.h say.
@@ -32,7 +33,7 @@
 struct state;
 
 enum {
-	STATE_VERSION = 8,
+	STATE_VERSION = 10,
 	STATE_ROWS_MAX = 256,
 	STATE_ROW_TEXT = 64, /* of a row's path */
 	STATE_FIRST_ROW = 1, /* row 0 of the table of files is none */
@@ -64,8 +65,10 @@ struct state_handle {
 	bool granted;
 	bool half;
 	bool polls;
+	uint8_t units;	   /* so many amounts of units are in state_handle_amounts() */
 	uint32_t uid, gid; /* of the process that opened it */
 	uint32_t key_uid;  /* for whom its key was made */
+	uint32_t pid;	   /* of the thread that opened it; 0: not known */
 	uint64_t key;	   /* id; 0: of none. Its name is in state_key_name() */
 };
 
@@ -174,14 +177,18 @@ uint32_t state_generation(const struct state *state);
 void state_done(struct state *state, uint64_t unique);
 bool state_was_done(const struct state *state, uint64_t unique);
 
-/* Places of a table of parameters (parameter.h), and how many were ever used. */
-struct parameter *state_parameters(struct state *state, uint32_t **used);
+/* Places of a table of parameters (parameter.h), their amounts, and how many were ever used. */
+struct parameter *state_parameters(struct state *state, struct amounts **amounts, uint32_t **used);
 
 /*
  * Returns memory for PARKING_PLACES_MAX places of interrupted readers (parking.h), and in *@used
  * how many of them were ever used.
  */
 struct parked_place *state_places(struct state *state, uint32_t **used);
+
+/* The memory of key_ledger_new(). */
+struct key_ledger_memory;
+struct key_ledger_memory *state_key_ledger(struct state *state);
 
 /* The parts that the fleet and its connection write themselves. */
 struct state_fleet {
@@ -196,5 +203,6 @@ struct state_handle *state_handle(struct state *state, uint32_t index);
 uint32_t state_handle_count(const struct state *state);
 void state_handle_used(struct state *state, uint32_t index);
 char *state_key_name(struct state *state, uint32_t index);
+struct amounts *state_handle_amounts(struct state *state, uint32_t index);
 
 #endif

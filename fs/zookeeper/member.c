@@ -1,6 +1,7 @@
 /* member - the daemon as one host of a fleet, see member.h. */
 #include "fs/zookeeper/member.h"
 #include "fs/base/log.h"
+#include "fs/mount/holders.h"
 #include "fs/mount/node.h"
 #include "fs/mount/wake.h"
 #include "fs/state/state.h"
@@ -99,6 +100,11 @@ static void on_changed(struct fleet_listener *listener, struct limiter *limiter,
 		state_limiter_changed(daemon->state, limiter);
 }
 
+static uint32_t on_slots(struct fleet_listener *listener, struct held_slot list[HOST_SLOTS_MAX])
+{
+	return holders_tell(((struct member *)listener)->daemon, list);
+}
+
 struct member *member_open(struct options *options, struct daemon *daemon, struct state *state)
 {
 	struct member *member = calloc(1, sizeof(*member));
@@ -107,8 +113,8 @@ struct member *member_open(struct options *options, struct daemon *daemon, struc
 		log_error("no memory");
 		return NULL;
 	}
-	member->listener = (struct fleet_listener){on_event, on_lease, on_applied, on_reshared,
-						   on_changed};
+	member->listener = (struct fleet_listener){on_event,	on_lease,   on_applied,
+						   on_reshared, on_changed, on_slots};
 	member->daemon = daemon;
 	member->options = options;
 	member->fleet_options = (struct fleet_options){
@@ -212,6 +218,7 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 	engine->tree.last_id = former->id - 1;
 	err = change_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
 			     &limiter);
+	settings_drop(&settings);
 	if (err)
 		return err;
 	err = limiter_set_times(limiter, former->made_s, former->changed_s);

@@ -167,6 +167,7 @@ static void receive_notices(struct zookeeper_receiver *receiver,
 	daemon_lock(zookeeper->daemon);
 	now_ns = clock_ns();
 	engine_run(&zookeeper->daemon->engine, now_ns);
+	daemon_tell_wall(zookeeper->daemon, now_ns);
 	for (uint32_t i = 0; i < count; i++)
 		tell_fleet(zookeeper, &notices[i], now_ns);
 	daemon_unlock(zookeeper->daemon);

@@ -44,11 +44,13 @@ class Settings:
         self.starts_kept = 1 if quick else 3
         self.keys = 2000 if quick else 1000000
         self.finds = 400 if quick else 6000
+        self.ordered = 20000 if quick else 1000000
         self.shell_loops = 30 if quick else 1000
         self.idle_s = 2 if quick else 10
         self.server_kills = 2 if quick else 30
         self.successor_crowd = 500 if quick else 10000
         self.reloads = 5 if quick else 1000
+        self.log_lines = 10_000 if quick else 1_000_000
         # Of fleets.
         self.lease_goes = 1 if quick else 3  # times as many rounds where 5 % count
         self.first_tokens = 1 if quick else 5

@@ -294,7 +294,7 @@ listed() {
 		read -r kind tokens refusal end <<< "${columns[number]}"
 		[[ " $* " == *" $kind "* ]] || continue
 		way=${ways[number]//\'/\\(aq}
-		row="Ta Ql \"${way//\"/\\(dq}\" Ta $tokens Ta $refusal Ta $end"
+		row="Ta Li \"${way//\"/\\(dq}\" Ta $tokens Ta $refusal Ta $end"
 		echo ".It ${clients[number]} ${row//Ta - /}"
 	done
 }
@@ -303,7 +303,7 @@ listed() {
 case_ratefs_5_prints_the_table() {
 	local page=$here/../../fs/ratefs.5
 	read_table
-	diff -U 0 <(grep '^\.It .* Ta Ql ' "$page") \
+	diff -U 0 <(grep '^\.It .* Ta Li ' "$page") \
 		<(listed read poll && listed lines && listed inside) ||
 		fail 'ratefs(5) has another table'
 }

@@ -40,9 +40,17 @@ every_setting() {
 		key_burst=3
 		keys_max=1000
 		key_share=leased
+		weight=300
+		min=2/s
+		priority=7
+		queue_max=500
+		wait_max=30s
+		key_concurrency=4
 		partitions.count=7
 		partitions.lease=20s
 		partitions.reserve=1/h hosts=2
+		key.bob.rate=100/s
+		key.a%20b%3D.burst=7
 	EOF
 	local name
 	# Those that are left: a value that is not the default, whatever they are called.
@@ -52,7 +60,7 @@ every_setting() {
 		block) echo share:3 > "$1/$name" ;;
 		0s) echo 200ms > "$1/$name" ;;
 		esac
-	done < <(grep -vE '^partitions' "$1/config")
+	done < <(grep -vE '^(partitions|key)\.' "$1/config")
 }
 
 case_every_setting_owner_and_mode_comes_back() {
@@ -403,6 +411,28 @@ ratefs apply: mine/child: owner and group: Operation not permitted"
 	is 'what it saves' "$(grep -c '^\[' "$d/out")" 3
 }
 
+case_a_user_does_not_change_the_place_of_its_limiter_among_the_siblings() {
+	local status=0
+	start -o allow_other
+	chmod 711 "$d" "$(dirname "$d")" "$(dirname "$RATEFS")"
+	mkdir -p "$m/roots/mine"
+	chown nobody:nogroup "$m/roots/mine"
+	echo 5/s > "$m/roots/mine/min"
+	printf '[roots/mine]\nrate=6/s\n' > "$d/ini"
+	chmod 644 "$d/ini"
+	cp "$RATEFS" "$d/ratefs" && chmod 755 "$d/ratefs"
+	as_nobody "$d/ratefs" apply "$d/ini" "$m" > "$d/out" 2> "$d/err" || status=$?
+	is 'exit status' $status 2
+	says ''
+	is 'what it says' "$(cat "$d/err")" "ratefs apply: roots/mine: settings: Operation not \
+permitted: min is set by those who may tune the limiter above"
+	echo min=5/s >> "$d/ini"
+	status=0
+	as_nobody "$d/ratefs" apply "$d/ini" "$m" > "$d/out" 2> "$d/err" || status=$?
+	is "exit status ($(cat "$d/err"))" $status 1
+	says 'roots/mine: rate=6/s, was max'
+}
+
 case_an_owner_whose_settings_are_refused_has_its_mode_and_then_the_settings() {
 	local status=0
 	start -o allow_other
@@ -589,4 +619,63 @@ case_a_full_standard_output_is_trouble() {
 	"$RATEFS" apply "$d/ini" "$m" > /dev/full 2> "$d/err" || status=$?
 	is 'exit status of apply' $status 2
 	like 'what it says' "$(cat "$d/err")" 'standard output'
+}
+
+case_minima_move_between_siblings() {
+	start
+	mkdir -p "$m/a/one" "$m/a/other"
+	echo 10/s > "$m/a/rate"
+	echo 8/s > "$m/a/other/min"
+	printf '[a]\nrate=10/s\n[a/one]\nmin=9/s\n[a/other]\nmin=1/s\n' > "$d/ini"
+	apply 1 --dry-run "$d/ini" "$m"
+	cp "$d/out" "$d/dry"
+	apply 1 "$d/ini" "$m"
+	says $'a/other: min=1/s, was 8/s\na/one: min=9/s, was none'
+	same "$d/dry" "$d/out"
+	# The other is to be removed at the end: meanwhile it has no min.
+	printf '[a]\nrate=10/s\n[a/new]\nmin=10/s\n[a/one]\n' > "$d/ini"
+	apply 1 --prune --dry-run "$d/ini" "$m"
+	cp "$d/out" "$d/dry"
+	apply 1 --prune "$d/ini" "$m"
+	says "$(printf '%s\n' 'a/one: min=none, was 9/s' 'a/other: min=none, was 1/s' \
+		'a/new: created' 'a/new: min=10/s' 'a/other: removed')"
+	same "$d/dry" "$d/out"
+	apply 0 --prune "$d/ini" "$m"
+}
+
+case_every_file_of_minima_is_reached_from_every_other() {
+	start
+	local from to
+	printf '[a]\nrate=10/s\n[a/x]\nmin=10/s\n[a/y]\n[a/y/z]\nmin=10/s\n' > "$d/1"
+	printf '[a]\nrate=100/s 30/s\n[a/x]\n[a/y]\nrate=20/s\nmin=30/s\n[a/y/z]\nmin=20/s\n' \
+		> "$d/2"
+	printf '[a]\nrate=3/s\n[a/x]\nmin=1/s\n[a/y]\nrate=1/s\nmin=2/s\n[a/y/z]\nmin=1/s\n' \
+		> "$d/3"
+	printf '[a]\n[a/x]\nmin=50/s\n[a/y]\nmin=60/s\nrate=90/s\n[a/y/z]\nmin=90/s\n' > "$d/4"
+	printf '[a]\nrate=0\n[a/x]\nmin=5/s\n[a/y]\nrate=7/s\nmin=70/s\n[a/y/z]\nmin=7/s\n' > "$d/5"
+	printf '[a]\nrate=5/s\n' > "$d/6"
+	for from in {1..6}; do
+		for to in {1..6}; do
+			timeout 60 "$RATEFS" apply --prune "$d/$from" "$m" > "$d/out" 2>&1 ||
+				[ $? = 1 ] || fail "$to to $from: $(cat "$d/out")"
+			timeout 60 "$RATEFS" apply --prune "$d/$to" "$m" > "$d/out" 2>&1 ||
+				[ $? = 1 ] || fail "$from to $to: $(cat "$d/out")"
+			apply 0 --prune "$d/$to" "$m"
+		done
+	done
+}
+
+case_minima_above_a_rate_are_refused_before_anything_changes() {
+	start
+	printf '[a]\nrate=10/s\n[a/x]\nmin=6/s\n[a/y]\nmin=5/s\n' > "$d/ini"
+	apply 2 "$d/ini" "$m"
+	is 'what it says' "$(cat "$d/err")" "$d/ini:1: the min of all limiters in 'a' together is \
+11/s: more than its rate, 10/s"
+	[ ! -e "$m/a" ] || fail 'it began'
+	# Those of which the file does not know count, too.
+	mkdir -p "$m/a/z"
+	echo 5/s > "$m/a/z/min"
+	printf '[a]\nrate=10/s\n[a/x]\nmin=6/s\n' > "$d/ini"
+	apply 2 "$d/ini" "$m"
+	like 'what it says' "$(cat "$d/err")" "together is 11/s: more than its rate, 10/s"
 }

@@ -151,3 +151,28 @@ case_its_help_is_told() {
 	like help "$(cat "$d/out")" 'ratefs check FILE'
 	check 0 -h
 }
+
+case_minima_that_do_not_fit_are_wrong_and_the_sum_is_told() {
+	printf '%s\n' '[a]' 'rate=10/s 5000/h' '[a/x]' 'min=0.7/s' '[a/y]' 'min=0.7/s' \
+		'[b/x]' 'min=9/s' '[b/y]' 'min=9/s' \
+		'[c]' 'rate=10/s' '[c/d/e]' 'min=11/s' '[c/d/f]' 'min=1/s' \
+		'[g]' 'rate=0' '[g/x]' 'min=1/s' '[h]' 'min=5/s' > "$d/ini"
+	check 1 "$d/ini"
+	is 'what it says' "$(cat "$d/out")" "\
+$d/ini:1: the min of all limiters in 'a' together is 1.4/s: more than its rate, 5000/h
+$d/ini:13: the min of all limiters in 'c/d' together is 12/s: more than the rate of 'c', 10/s"
+	# A section that is wrong otherwise does not hide it, nor end the check.
+	printf '%s\n' '[a]' 'rate=1/s' '[a/token/x]' 'min=5/s' '[a/x]' 'min=2/s' 'speed=5' \
+		> "$d/ini"
+	check 1 "$d/ini"
+	is lines "$(lines)" '3 7 1'
+}
+
+case_a_mount_refuses_minima_as_check_does() {
+	printf '[a]\nrate=10/s\n[a/x]\nmin=6/s\n[a/y]\nmin=5/s\n' > "$d/ini"
+	local status=0 said
+	said=$(timeout 20 "$RATEFS" -f -o config="$d/ini" local "$m" 2>&1) || status=$?
+	[ $status = 1 ] || fail "exit status $status: $said"
+	like 'what it says' "$said" "ini:5: the min of all limiters in 'a' together is 11/s: more \
+than its rate, 10/s"
+}

@@ -3,7 +3,7 @@
 
 case_the_daemon_names_its_companions() {
 	local name
-	for name in apply check pipe plot run save top; do
+	for name in apply check pipe plot run save serve simulate top; do
 		"$RATEFS" --help | grep -qE "^    ratefs $name " || fail "$name is not in the help"
 		"$RATEFS" $name --help | grep -q "^usage: ratefs $name " ||
 			fail "$name is not reached"
@@ -77,7 +77,11 @@ case_words_are_completed() {
 	offers ratefs apply --d --dry-run
 	offers ratefs apply -n orders.ini o 'orders orders.ini'
 	offers ratefs save o orders
+	offers ratefs serve o orders
+	offers ratefs se serve
 	offers ratefs sa save
+	offers ratefs simulate --from --from-log
+	offers ratefs simulate -c o 'orders orders.ini'
 }
 
 # options COMMAND…: those in its help.
@@ -94,7 +98,7 @@ case_the_options_that_are_completed_are_those_of_the_help() {
 		"$(options)"
 	is 'mount options' "$(tr ' ' '\n' <<< "$_ratefs_mount_options" | sort)" \
 		"$("$RATEFS" --help | sed -nE 's/^    -o ([a-z_]+=?).*/\1/p' | sort)"
-	for name in apply check pipe plot run save top; do
+	for name in apply check pipe plot run save serve simulate top; do
 		is "options of $name" "$(tr ' ' '\n' <<< "${_ratefs_options[$name]}" | sort)" \
 			"$(options $name)"
 	done

@@ -216,6 +216,35 @@ case_a_key_has_a_rate_of_its_own() {
 	taken 20
 }
 
+# A library has the signal come just before the read that waits.
+case_a_signal_before_a_call_that_waits_ends_it() {
+	local status=0
+	cc -std=gnu11 -D_GNU_SOURCE -w -fPIC -shared -x c -o "$d/early.so" - <<- 'EOF'
+		#include <fcntl.h>
+		#include <signal.h>
+		#include <string.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+		ssize_t read(int file, void *bytes, size_t size)
+		{
+			static int sent;
+			char path[4096] = "", link[64];
+			sprintf(link, "/proc/self/fd/%d", file);
+			readlink(link, path, sizeof(path) - 1);
+			if (strstr(path, "/take/") && !sent++)
+				raise(SIGTERM);
+			return syscall(SYS_read, file, bytes, size);
+		}
+	EOF
+	start
+	empty orders
+	echo x > "$d/in"
+	LD_PRELOAD="${LD_PRELOAD-} $d/early.so" pipe orders < "$d/in" > "$d/out"
+	gone "$pipe" 60 || status=$?
+	is status $status 143
+	taken 1 # by empty
+}
+
 case_as_many_pipes_wait_as_may() {
 	start -o readers_max=1
 	empty orders
@@ -223,8 +252,23 @@ case_as_many_pipes_wait_as_may() {
 	waiting orders 1
 	head -c 10 /dev/zero > "$d/in"
 	piped 1 "$m/orders" < "$d/in"
-	says 'as many readers wait as may'
+	says 'orders: no tokens: there are 1 readers that wait, the most there can be'
 	kill "$reader"
+}
+
+case_a_refusal_by_a_bound_of_the_limiter_is_told_as_such() {
+	start
+	empty orders
+	head -c 10 /dev/zero > "$d/in"
+	echo 1min > "$m/orders/wait_max"
+	piped 1 "$m/orders" < "$d/in"
+	says "orders: no tokens: the wait would be longer than wait_max of 'orders' allows: 1min"
+	echo max > "$m/orders/wait_max"
+	echo 0 > "$m/orders/queue_max"
+	piped 1 "$m/orders/keys/one" < "$d/in"
+	says "one: no tokens: as many readers wait as queue_max of 'orders' allows: 0"
+	piped 1 "$m/orders" < "$d/in" > /dev/null
+	says "orders: no tokens: as many readers wait as queue_max of 'orders' allows: 0"
 }
 
 case_wrong_arguments_are_named() {

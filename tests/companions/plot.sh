@@ -25,9 +25,9 @@ case_samples_are_written_as_text() {
 	reader mail/token
 	waiting mail 1
 	plot 0 "$m/orders" "$m/mail" --data -t 500ms -d 100ms
-	is names "$(head -n 1 "$d/out")" \
-		$'limiter\tseconds\tgranted_per_second\twaiting\teffective_rate\tshare'
-	is 'columns' "$(awk -F '\t' '{ print NF }' "$d/out" | sort -u)" 6
+	is names "$(head -n 1 "$d/out" | tr '\t' ' ')" "$(echo limiter seconds granted_per_second \
+		waiting effective_rate share throttled_per_second paused backoff_seconds)"
+	is 'columns' "$(awk -F '\t' '{ print NF }' "$d/out" | sort -u)" 9
 	is 'rate of orders' "$(awk -F '\t' -v l="$m/orders" '$1 == l { print $5 }' "$d/out" |
 		sort -u)" 5
 	is 'waiting of mail' "$(awk -F '\t' -v l="$m/mail" '$1 == l { print $4 }' "$d/out" |
@@ -56,21 +56,96 @@ case_text_can_go_to_a_file() {
 	[ ! -s "$d/out" ]
 }
 
+# image FILE WORD…: the words of that SVG, and none of those behind a dash.
+image() {
+	python3 - "$@" <<- 'END'
+		import sys, xml.etree.ElementTree as tree
+		text = "".join(tree.parse(sys.argv[1]).getroot().itertext())
+		wanted, _, others = "\n".join(sys.argv[2:]).partition("\n-")
+		for word in wanted.split("\n"):
+		    assert word in text, word
+		for word in others.split("\n")[1:]:
+		    assert word not in text, word
+	END
+}
+
 case_images_are_drawn() {
 	local limiter="$d/it's \"a\" limiter"
 	fake
+	sed -i 's/max/50/' "$f/stat"
+	printf 'throttled 0\nbackoff_paused_seconds 0\nbackoff_seconds 0.5\n' >> "$f/stat"
 	cp -r "$f" "$limiter"
-	plot 0 "$f" "$limiter" -t 300ms -d 100ms -o "$d/image.svg"
+	plot 0 "$f/" "$limiter" -t 300ms -d 100ms -o "$d/image.svg"
 	is 'what it says' "$(cat "$d/err")" ''
-	python3 - "$d/image.svg" "$f" "$limiter" <<- 'END'
-		import sys, xml.etree.ElementTree as tree
-		text = "".join(tree.parse(sys.argv[1]).getroot().itertext())
-		for word in sys.argv[2:] + ["granted/s", "waiting", "effective rate/s",
-		                            "share of the limit", "seconds"]:
-		    assert word in text, word
-	END
+	image "$d/image.svg" "$f" "$limiter" granted/s waiting 'effective rate/s' \
+		'share of the limit' 'delay of back-off, milliseconds' seconds \
+		- "$f/" throttled pauses
 	plot 0 "$f" -t 300ms -d 100ms -o "$d/image.png"
+	is 'what it says' "$(cat "$d/err")" ''
 	is 'first bytes' "$(head -c 4 "$d/image.png" | tail -c 3)" PNG
+}
+
+case_a_panel_without_anything_to_show_is_left_out() {
+	fake
+	sed -i 's/^share .*/share 1/' "$f/stat"
+	plot 0 "$f" -t 200ms -d 100ms -o "$d/image.svg"
+	is 'what it says' "$(cat "$d/err")" ''
+	image "$d/image.svg" granted/s waiting - rate throttled back-off share
+}
+
+case_children_are_stacked() {
+	local i
+	start
+	limiter api 1000/s
+	for i in 1 2 3 4 5 6 7 8 9 rare; do
+		limiter "api/of <$i>" 1000/s
+	done
+	for i in 1 2 3 4 5 6 7 8 9; do
+		(while cat "$m/api/of <$i>/token"; do sleep 0.01; done) > "$d/reader" &
+	done
+	plot 0 "$m/api" --children -t 1s -d 100ms -o "$d/image.svg"
+	is 'what it says' "$(cat "$d/err")" ''
+	image "$d/image.svg" "$m/api" 'of <1>' 'of <9>' '1 others' 'its own readers' \
+		- "$m/api/of" 'rare'
+	plot 0 "$m/api" --children --data -t 200ms -d 100ms
+	is 'limiters' "$(awk -F '\t' 'NR > 1 { print $1 }' "$d/out" | uniq | wc -l)" 11
+}
+
+case_children_are_of_one_limiter_and_not_too_many() {
+	fake
+	plot 2 "$f" "$f" --children --data
+	says 'children of one limiter'
+	mkdir "$f"/{1..64}
+	plot 1 "$f" --children --data -t 1h
+	says 'more than 63 children'
+}
+
+# Fifteen throttlings, as in tests/sim/traces/learning/backoff_rows.trace.
+case_delay_of_backoff_is_recorded() {
+	start
+	limiter orders 500/s
+	echo 'exponential initial=1ms up=1.5 down=0.6 after=5 jitter=0' > "$m/orders/backoff"
+	plot 0 "$m/orders" --data -t 200ms -d 100ms
+	is 'delay before' "$(awk -F '\t' 'NR == 2 { print $9 }' "$d/out")" 0
+	echo throttled 15 > "$m/orders/feedback"
+	plot 0 "$m/orders" --data -t 200ms -d 100ms
+	is 'delay in ms' "$(awk -F '\t' 'NR == 2 { printf "%.1f", 1000 * $9 }' "$d/out")" 291.9
+	echo ok 5 > "$m/orders/feedback"
+	plot 0 "$m/orders" --data -t 200ms -d 100ms
+	is 'delay in ms' "$(awk -F '\t' 'NR == 2 { printf "%.1f", 1000 * $9 }' "$d/out")" 175.2
+}
+
+# The counter has all of a pause when it begins; the record has it when it is.
+case_a_pause_is_told_while_it_lasts() {
+	fake
+	echo 'backoff_paused_seconds 2.5' >> "$f/stat"
+	sed 's/2.5/3.75/' "$f/stat" > "$f/new"
+	python3 "$CASES/replace.py" "$f/stat" "$f/new" > "$d/looks" &
+	eventually 20 [ -s "$d/looks" ] || fail 'it does not look'
+	plot 0 "$f" --data -t 3 -d 500ms
+	is 'paused' "$(awk -F '\t' 'NR > 1 { pause += $8 * ($2 - at); at = $2 }
+		NR > 1 && $8 > 1 { print "more than all of it" }
+		END { printf "%.2f, at the end %s", pause, $8 }' "$d/out")" '1.25, at the end 0'
 }
 
 case_without_gnuplot_nothing_is_recorded() {

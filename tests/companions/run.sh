@@ -316,6 +316,23 @@ case_slots_of_the_tree_bound_the_commands_at_work() {
 		fail "at work at once: $(tr '\n' ' ' < "$d/out")"
 }
 
+case_a_refusal_by_a_bound_of_the_limiter_is_told_and_may_be_tried_again() {
+	start
+	limiter orders 1/d
+	: "$(cat "$m/orders/token")"
+	echo 1min > "$m/orders/wait_max"
+	run 124 "$m/orders" -- touch "$d/ran"
+	says "orders: no tokens: the wait would be longer than wait_max of 'orders' allows: 1min"
+	echo max > "$m/orders/rate"
+	printf 'queue_max=0\nconcurrency=1\n' > "$d/config"
+	cp "$d/config" "$m/orders/config"
+	exec 8< "$m/orders/slot"
+	run 124 "$m/orders" --slot -- touch "$d/ran"
+	says "orders/slot: as many readers wait as queue_max of 'orders' allows: 0"
+	exec 8<&-
+	[ ! -e "$d/ran" ] || fail 'it ran'
+}
+
 case_a_slot_that_is_not_there_is_a_failure() {
 	fake
 	rm "$f/slot"
@@ -476,6 +493,79 @@ case_a_path_that_is_no_limiter_is_refused() {
 	says 'no token'
 }
 
+case_header_fields_say_how_it_went_and_what_is_left() {
+	start
+	limiter orders 1000/s 1000
+	run 0 "$m/orders" --headers "$d/dump" -- sh -c "printf 'HTTP/1.1 302 Found\r\n\r\n\
+HTTP/2 200\r\nx-ratelimit-remaining: 12\r\nx-ratelimit-reset: 3600\r\n\r\n' > '$d/dump'"
+	silent
+	counts orders ok 1
+	counts orders service_left 12
+	# Those of an earlier run do not count.
+	run 3 "$m/orders" -n 2 --headers "$d/dump" -- sh -c 'exit 3'
+	says 'no header fields: .*dump'
+	counts orders error 2
+	counts orders service_left 10
+}
+
+case_header_fields_about_tokens_are_of_a_unit() {
+	start
+	limiter orders '1000/s:1000 tpm=1000/s:1000'
+	local dump="printf 'HTTP/2 200\r\nx-ratelimit-remaining-tokens: 12\r\n\
+x-ratelimit-reset-tokens: 3600\r\n\r\n' > '$d/dump'"
+	run 0 "$m/orders" --headers "$d/dump" -- sh -c "$dump"
+	counts orders service_left.tpm max
+	run 0 "$m/orders" --headers "$d/dump" --unit tokens=tpm -- sh -c "$dump"
+	counts orders service_left.tpm 12
+	echo '1000/s:1000 tokens=1000/s:1000' > "$m/orders/rate"
+	run 0 "$m/orders" --headers "$d/dump" -- sh -c "$dump"
+	silent
+	counts orders service_left.tokens 12
+	counts orders service_left max
+	run 125 "$m/orders" --headers "$d/dump" --unit tokens=tpm -- sh -c "$dump"
+	says "its rate has no unit 'tpm'"
+	run 2 "$m/orders" --headers "$d/dump" --unit tokens -- true
+	says 'not HEADER=UNIT'
+	run 2 "$m/orders" --unit tokens=tpm -- true
+	says 'only with --headers'
+}
+
+case_header_fields_that_say_throttled_have_it_run_again() {
+	fake
+	echo 5 > "$f/take/5"
+	# shellcheck disable=SC2016
+	run 0 "$f" -n 5 --retry 3 --headers "$d/dump" -- bash -c '
+		echo x >> "$0.runs"
+		[[ $(wc -l < "$0.runs") -gt 1 ]] || status="429
+retry-after-ms: 20"
+		printf "HTTP/1.1 %s\n\n" "${status-204}" > "$0"' "$d/dump"
+	silent
+	reported $'throttled 5 retry-after=20ms\nok 5'
+	: > "$f/feedback"
+	run 75 "$f" --headers "$d/dump" -- sh -c "echo 'HTTP/1.1 503 Busy' > '$d/dump'"
+	run 22 "$f" --headers "$d/dump" -- sh -c "echo 'HTTP/1.1 404 None' > '$d/dump'; exit 22"
+	reported $'throttled\nerror'
+}
+
+case_a_file_of_header_fields_that_cannot_be_leaves_it_to_the_exit_status() {
+	fake
+	local file
+	mkfifo "$d/pipe"
+	printf 'ok\n' > "$d/text"
+	head -c 70000 /dev/zero > "$d/long"
+	for file in "$d/pipe" "$d/none" "$d" /dev/null; do
+		run 75 "$f" --headers "$file" -- sh -c 'exit 75'
+		says 'no header fields: '
+	done
+	run 0 "$f" --headers "$d/dump" -- cp "$d/text" "$d/dump"
+	says 'HTTP/... STATUS'
+	run 0 "$f" --headers "$d/dump" -- cp "$d/long" "$d/dump"
+	says 'more than 65536 bytes'
+	reported $'throttled\nthrottled\nthrottled\nthrottled\nok\nok'
+	run 2 "$f" --headers "$d/dump" --output -- true
+	says 'not with --output'
+}
+
 case_wrong_arguments_are_refused() {
 	local text
 	fake
@@ -509,4 +599,16 @@ case_its_help_is_told() {
 	like help "$(cat "$d/out")" 'ratefs run LIMITER'
 	run 0 -h
 	silent
+}
+
+case_it_takes_amounts_of_several_units() {
+	start
+	limiter llm '1/d:9 tpm=1/d:1000'
+	run 0 "$m/llm" -n 1,tpm=600 -- true
+	counts llm granted 1
+	is tpm "$(sed -n 's/^granted.tpm //p' "$m/llm/stat")" 600
+	run 124 "$m/llm" -n tpm=401 --within 1s -- touch "$d/ran"
+	[ ! -e "$d/ran" ] || fail 'it ran'
+	run 0 "$m/llm" -n tpm=400 -- true
+	counts llm granted 1
 }

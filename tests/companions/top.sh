@@ -34,6 +34,10 @@ metrics() {
 		ratefs_granted_total{limiter="b"} $2
 		ratefs_throttled_total{limiter="a"} $1
 		ratefs_throttled_total{limiter="b"} $2
+		ratefs_granted_min_total{limiter="a"} $1
+		ratefs_granted_min_total{limiter="b"} $2
+		ratefs_refused_total{limiter="a"} $1
+		ratefs_refused_total{limiter="b"} $2
 		ratefs_waiting{limiter="a"} 1
 		ratefs_waiting{limiter="b"} 2
 		ratefs_effective_rate{limiter="a"} 1.5
@@ -78,6 +82,8 @@ case_counters_are_shown_as_rates() {
 	[ "$(awk '$NF == "b" { print ($1 > 60 && $1 <= 1500) }' "$d/out")" = 1 ] ||
 		fail "$(cat "$d/out")"
 	is 'granted and throttled' "$(column 1 a)" "$(column 4 a)"
+	is 'granted and granted under min' "$(column 1 a)" "$(column 6 a)"
+	is 'granted and refused' "$(column 1 a)" "$(column 7 a)"
 	is 'share of a' "$(column 5 a)" 25
 	is 'share of b' "$(column 5 b)" 62.5
 	is 'rate of a' "$(column 2 a)" 1.5
@@ -103,8 +109,8 @@ case_an_unknown_value_is_a_minus() {
 case_a_column_decides_the_order() {
 	fake
 	local column
-	for column in granted rate waiting throttled share s WAIT; do
-		[ $column != granted ] && [ $column != throttled ] || later 11 1000
+	for column in granted rate waiting throttled share s WAIT min refused; do
+		case $column in granted | throttled | min | refused) later 11 1000 ;; esac
 		top 0 -d 1 -s $column "$t"
 		is "order by $column" "$(limiters)" 'b a'
 		metrics 10 20 > "$t/metrics"

@@ -167,7 +167,7 @@ static inline int stage_ask_within(struct stage *stage, struct guest *guest,
 static inline bool stage_poll(struct stage *stage, struct poller *poller, struct limiter *limiter,
 			      uint64_t tokens, uint64_t now_ns)
 {
-	poller_init(poller, limiter, tokens, tokens);
+	poller_init(poller, limiter, tokens, tokens, NULL);
 	return engine_poll(&stage->engine, poller, now_ns);
 }
 

@@ -14,7 +14,9 @@ JAVA = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
         "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.preAllocSize=1024",
         "-Dzookeeper.jmx.log4j.disable=true",
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp",
-        "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
+        # TLS needs the last two, which Debian 12's zookeeper.jar does not name.
+        ":".join(f"/usr/share/java/{jar}.jar" for jar in ("zookeeper", "slf4j-simple",
+                                                          "netty-codec", "netty-resolver")),
         "org.apache.zookeeper.server.quorum.QuorumPeerMain"]
 PORT = 2181
 TICK_S = 1.0
@@ -22,9 +24,11 @@ READY_S = 120  # for hangs
 
 
 class Server:
-    """Server @number of @count; `process` is None while it is down."""
+    """
+    Server @number of @count, with @more in its settings; `process` is None while it is down.
+    """
 
-    def __init__(self, folder, number, count, first=11):
+    def __init__(self, folder, number, count, first=11, more=""):
         self.folder = f"{folder}/server{first - 11 + number}"
         self.number = number
         self.place = Place(first + number - 1)
@@ -36,7 +40,7 @@ class Server:
             file.write(str(number))
         with open(f"{self.folder}/config", "w") as file:
             file.write(f"tickTime=1000\ninitLimit=10\nsyncLimit=4\ndataDir={self.folder}/data\n"
-                       f"clientPort={PORT}\nmaxClientCnxns=0\n")
+                       f"clientPort={PORT}\nmaxClientCnxns=0\n{more}")
             if count > 1:
                 file.writelines(f"server.{n}={NETWORK}.{first + n - 1}:2888:3888\n"
                                 for n in range(1, count + 1))
@@ -76,8 +80,9 @@ class Server:
 
 
 class Ensemble:
-    def __init__(self, folder, count=3, first=11):
-        self.servers = [Server(folder, n, count, first) for n in range(1, count + 1)]
+    def __init__(self, folder, count=3, first=11, more=lambda number: ""):
+        """@more: the other settings of a server, by its number."""
+        self.servers = [Server(folder, n, count, first, more(n)) for n in range(1, count + 1)]
 
     def __iter__(self):
         return iter(self.servers)

@@ -143,6 +143,22 @@ class Place:
             Place.used.discard(self.number)
 
 
+class Quiet:
+    """A network namespace with a loopback alone: no link comes or goes there."""
+
+    def __init__(self, name):
+        self.name = name
+        command("ip", "netns", "add", name)
+        command("ip", "-n", name, "link", "set", "lo", "up")
+
+    def within(self, *words):
+        """The command that runs @words here."""
+        return ["nsenter", f"--net=/run/netns/{self.name}", *words]
+
+    def remove(self):
+        command("ip", "netns", "del", self.name)
+
+
 class Proxy:
     """
     A relay at the centre to (address, port): answers and requests each pass, come `delay_s` late,
@@ -193,6 +209,7 @@ class Proxy:
                     data = source.recv(65536)
                     if not data:
                         break
+                    self.hear(data)
                     if not (self.lose_answers if answers else self.lose_requests):
                         queue.append((time.monotonic() + self.delay_s, data))
                 while queue and queue[0][0] <= time.monotonic():
@@ -207,6 +224,9 @@ class Proxy:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
+
+    def hear(self, data):
+        """Is told of all that comes."""
 
     def drop(self):
         for pair in list(self.pairs):

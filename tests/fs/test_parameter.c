@@ -18,6 +18,7 @@ static struct users users;
 static const uint64_t SEED[2] = {1, 2};
 
 static struct parameter places[PARAMETERS_MAX];
+static struct amounts amounts[PARAMETERS_MAX];
 static uint32_t used;
 
 static uint64_t oldest; /* nodes below it are gone */
@@ -32,25 +33,25 @@ static bool is_gone(void *context, uint64_t node)
 static struct parameter_table *new_table(void)
 {
 	used = 0;
-	return parameter_table_new(places, &used, 0, &users, SEED);
+	return parameter_table_new(places, amounts, &used, 0, &users, SEED);
 }
 
 /* Returns the number of `take/TOKENS` of @node, or 0. */
 static uint64_t number_of(const struct parameter_table *table, uint64_t node, uint64_t tokens)
 {
-	const struct parameter_name name = {node, tokens, tokens, 0};
+	const struct parameter_name name = {node, tokens, tokens, 0, 0};
 
-	return parameter_known(table, &name);
+	return parameter_known(table, &name, NULL);
 }
 
 /* As a lookup of `take/TOKENS` of @node; its number. */
 static uint64_t look_up(struct parameter_table *table, uint64_t node, uint64_t tokens)
 {
-	const struct parameter_name name = {node, tokens, tokens, 0};
+	const struct parameter_name name = {node, tokens, tokens, 0, 0};
 
 	parameter_sweep(table, 2, is_gone, NULL);
-	assert_int_equal(parameter_get(table, &name, 1000), 0);
-	return parameter_known(table, &name);
+	assert_int_equal(parameter_get(table, &name, NULL, 1000), 0);
+	return parameter_known(table, &name, NULL);
 }
 
 static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
@@ -71,14 +72,14 @@ static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
 static void test_it_is_full_of_names_of_nodes_that_are_there(void **state)
 {
 	struct parameter_table *table = new_table();
-	const struct parameter_name more = {1, PARAMETERS_MAX + 1, PARAMETERS_MAX + 1, 0};
+	const struct parameter_name more = {1, PARAMETERS_MAX + 1, PARAMETERS_MAX + 1, 0, 0};
 	uint64_t first = look_up(table, 1, 1), again;
 
 	(void)state;
 	oldest = 0;
 	for (uint64_t tokens = 2; tokens <= PARAMETERS_MAX; tokens++)
 		look_up(table, 1, tokens);
-	assert_int_equal(parameter_get(table, &more, 1000), -ENOSPC);
+	assert_int_equal(parameter_get(table, &more, NULL, 1000), -ENOSPC);
 	parameter_put(table, first, 1);
 	assert_null(parameter_find(table, first));
 	again = look_up(table, 1, PARAMETERS_MAX + 1);
@@ -123,7 +124,7 @@ static void test_a_successor_finds_them_and_counts_them_for_the_same_user(void *
 	users_free(&users);
 	memset(&users, 0, sizeof(users));
 
-	table = parameter_table_new(places, &used, 0, &users, other_seed);
+	table = parameter_table_new(places, amounts, &used, 0, &users, other_seed);
 	assert_int_equal(number_of(table, 1, 500), kept);
 	assert_int_equal(number_of(table, 1, 501), 0);
 	assert_int_equal(users.used[BOUND_NAMES], 999);

@@ -4,6 +4,9 @@
  */
 #include "tests/core/stage.h"
 
+#include "core/fleet/handover.h"
+#include "core/fleet/parts.h"
+#include "core/fleet/znode.h"
 #include "fs/state/inside.h"
 
 #include <signal.h>
@@ -182,6 +185,36 @@ static void test_times_of_changes_are_found(void **unused)
 	assert_int_equal(finding.made_s, 3);
 	assert_int_equal(finding.changed_s, 8);
 	server_close(&server);
+}
+
+/* Tells whether a successor accepts a state with a claim whose parts have so many @bytes. */
+static bool accepts_claim(uint32_t bytes)
+{
+	struct server server;
+	struct fleet_options options;
+	struct fleet fleet = {.options = &options};
+	struct finding finding;
+	uint32_t place = 0;
+	bool accepted;
+
+	server_open(&server);
+	options = (struct fleet_options){.handover = &server.state->fleet->fleet};
+	assert_true(handover_new(&fleet));
+	handover_keep_claim(&fleet, 7, &place, true, bytes);
+	assert_int_not_equal(place, 0);
+	accepted = finds(&server, &finding, "");
+	handover_free(&fleet);
+	server_close(&server);
+	return accepted;
+}
+
+static void test_a_claim_is_found_with_and_without_parts(void **unused)
+{
+	(void)unused;
+	assert_true(accepts_claim(0));
+	assert_true(accepts_claim(60));
+	assert_true(accepts_claim(ZNODE_TEXT - 1));
+	assert_false(accepts_claim(ZNODE_TEXT));
 }
 
 /* Many more changes than there is room for. */
@@ -493,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_the_last_settings_of_each_limiter_are_found),
 		cmocka_unit_test(test_settings_of_many_limiters_are_written_once),
 		cmocka_unit_test(test_times_of_changes_are_found),
+		cmocka_unit_test(test_a_claim_is_found_with_and_without_parts),
 		cmocka_unit_test(test_a_log_that_is_full_is_written_anew),
 		cmocka_unit_test(test_a_limiter_that_is_removed_when_the_log_is_full_is_gone),
 		cmocka_unit_test(test_state_that_cannot_be_kept_is_not_kept_as_it_was),

@@ -26,6 +26,16 @@ static void check_pause(const struct backoff_state *state, const struct backoff 
 	FUZZ_CHECK(state->streak < backoff->after);
 }
 
+/* A quota is in its bounds. */
+static void check_quota(const struct outcome *outcome)
+{
+	FUZZ_CHECK(outcome->reset_ns <= DURATION_MAX_NS && outcome->window_ns <= DURATION_MAX_NS);
+	FUZZ_CHECK(!outcome->has_remaining || outcome->remaining <= TOKENS_MAX ||
+		   outcome->remaining == UINT64_MAX);
+	FUZZ_CHECK(!*outcome->unit || memchr(outcome->unit, '\0', UNIT_TEXT));
+	FUZZ_CHECK(!outcome->has_limit || (outcome->limit <= TOKENS_MAX && outcome->window_ns));
+}
+
 /* Each line as an outcome; the pauses that they make with @backoff. */
 static void try_feedback(const char *text, const struct backoff *backoff)
 {
@@ -45,8 +55,10 @@ static void try_feedback(const char *text, const struct backoff *backoff)
 			break;
 		FUZZ_CHECK(at > before);
 		FUZZ_CHECK(outcome.kind < OUTCOME_COUNT);
-		FUZZ_CHECK(outcome.count && outcome.count <= OUTCOMES_MAX);
+		FUZZ_CHECK(!outcome.count == (outcome.kind == OUTCOME_NONE));
+		FUZZ_CHECK(outcome.count <= OUTCOMES_MAX);
 		FUZZ_CHECK(outcome.retry_after_ns <= DURATION_MAX_NS);
+		check_quota(&outcome);
 		now_ns += outcome.count;
 		if (outcome.kind == OUTCOME_THROTTLED)
 			backoff_throttled(&state, backoff, outcome.count, outcome.retry_after_ns,

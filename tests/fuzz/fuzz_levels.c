@@ -107,7 +107,7 @@ static void check_use(struct engine *engine, struct limiter *limiter)
 		check_bucket(bucket);
 		FUZZ_CHECK(!bucket->part || bucket->level < (int64_t)bucket_capacity(bucket));
 	}
-	wait_ns = engine_eta(engine, limiter, 1, now_ns);
+	wait_ns = engine_eta(engine, limiter, 1, NULL, now_ns);
 	if (wait_ns > DURATION_MAX_NS)
 		return;
 	if (wait_ns)

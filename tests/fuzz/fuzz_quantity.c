@@ -1,9 +1,11 @@
 /* fuzz_quantity - every parser of values on any text, and what must hold for what it takes. */
 #include "fuzz.h"
 
-#include "core/values/quantity.h"
+#include "core/values/amounts.h"
+#include "core/values/settings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is_result(int error)
@@ -14,7 +16,7 @@ static bool is_result(int error)
 static bool rate_equal(const struct rate *a, const struct rate *b)
 {
 	return a->amount == b->amount && a->period_ns == b->period_ns &&
-	       a->decimals == b->decimals && a->unit == b->unit;
+	       a->decimals == b->decimals && a->unit == b->unit && a->kind == b->kind;
 }
 
 static void print_rate(const struct rate *rate, char text[QUANTITY_TEXT])
@@ -56,14 +58,37 @@ static void check_share(const struct rate *rate, uint32_t count)
 	FUZZ_CHECK(direct.num == part.num && direct.den == part.den);
 }
 
+static void try_window(const char *text, uint32_t count)
+{
+	const struct rate untouched = {.amount = 7, .period_ns = 7, .decimals = 7, .unit = 7};
+	struct rate rate = untouched, again;
+	char printed[QUANTITY_TEXT];
+	int error = rate_parse_limit(text, &rate);
+
+	FUZZ_CHECK(is_result(error));
+	FUZZ_CHECK(!error || rate_equal(&rate, &untouched));
+	if (error || !rate_is_strict(&rate)) {
+		FUZZ_CHECK(rate_parse(text, &again) == error || (error && strchr(text, ',')));
+		return;
+	}
+	FUZZ_CHECK(rate_parse(text, &again) == -EINVAL);
+	FUZZ_CHECK(rate_window(&rate) >= 1 && rate_window(&rate) <= TOKENS_MAX);
+	print_rate(&rate, printed);
+	FUZZ_CHECK(rate_parse_limit(printed, &again) == 0 && rate_equal(&rate, &again));
+	again = rate_share(&rate, count);
+	FUZZ_CHECK(rate_window(&again) == rate_window(&rate) / count);
+	FUZZ_CHECK(again.period_ns == rate.period_ns || !again.amount);
+}
+
 static void try_rate(const char *text, uint32_t count)
 {
-	const struct rate untouched = {7, 7, 7, 7};
+	const struct rate untouched = {.amount = 7, .period_ns = 7, .decimals = 7, .unit = 7};
 	struct rate rate = untouched, again;
 	struct fraction fraction;
 	char printed[QUANTITY_TEXT], twice[QUANTITY_TEXT];
 	int error = rate_parse(text, &rate);
 
+	try_window(text, count);
 	FUZZ_CHECK(is_result(error));
 	if (error) {
 		FUZZ_CHECK(rate_equal(&rate, &untouched));
@@ -162,7 +187,7 @@ static void try_tokens(const char *text)
 	} else if (tokens_parse_range(text, &again, &most) == 0) {
 		FUZZ_CHECK(strchr(text, '-') && again && again <= most && most <= TOKENS_MAX);
 	}
-	if (!error && tokens)
+	if (!error)
 		FUZZ_CHECK(charge_parse(text, &charge) == 0 && charge == (int64_t)tokens);
 	charge = 7;
 	error = charge_parse(text, &charge);
@@ -170,8 +195,50 @@ static void try_tokens(const char *text)
 	if (error)
 		FUZZ_CHECK(charge == 7);
 	else
-		FUZZ_CHECK(charge && charge >= -(int64_t)TOKENS_MAX &&
-			   charge <= (int64_t)TOKENS_MAX);
+		FUZZ_CHECK(charge >= -(int64_t)TOKENS_MAX && charge <= (int64_t)TOKENS_MAX);
+}
+
+/* Several units: a text that is understood can be written again, and is the same. */
+static void try_take(const char *text)
+{
+	uint64_t tokens = 7, most = 7, again, exact;
+	struct amounts amounts = {.count = 7}, others;
+	char printed[CONFIG_TEXT];
+	size_t used;
+	int error = amounts_parse_take(text, &tokens, &most, &amounts);
+
+	FUZZ_CHECK(is_result(error));
+	if (error) {
+		FUZZ_CHECK(tokens == 7 && most == 7 && amounts.count == 7);
+		return;
+	}
+	FUZZ_CHECK(tokens <= most && most <= TOKENS_MAX && amounts.count <= AMOUNTS_MAX);
+	FUZZ_CHECK(!amounts.count || tokens == most);
+	used = (size_t)snprintf(printed, sizeof(printed), "%llu", (unsigned long long)tokens);
+	for (uint64_t i = 0; i < amounts.count; i++) {
+		FUZZ_CHECK(amounts_of(&amounts, amounts.of[i].unit) == amounts.of[i].tokens);
+		used += (size_t)snprintf(printed + used, sizeof(printed) - used, ",%s=%llu",
+					 amounts.of[i].unit,
+					 (unsigned long long)amounts.of[i].tokens);
+	}
+	FUZZ_CHECK(amounts_parse(printed, &exact, &others) == 0 && exact == tokens);
+	FUZZ_CHECK(amounts_parse_take(printed, &exact, &again, &others) == 0 &&
+		   !memcmp(&amounts, &others, sizeof(amounts)));
+}
+
+static void try_charge(const char *text)
+{
+	struct charge charge = {.tokens = 7};
+	int error = amounts_parse_charge(text, &charge);
+
+	FUZZ_CHECK(is_result(error));
+	if (error) {
+		FUZZ_CHECK(charge.tokens == 7);
+		return;
+	}
+	FUZZ_CHECK(charge.taken.count + charge.returned.count <= AMOUNTS_MAX);
+	for (uint64_t i = 0; i < charge.taken.count; i++)
+		FUZZ_CHECK(!amounts_name(&charge.returned, charge.taken.of[i].unit));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
@@ -190,6 +257,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	try_duration(text);
 	try_count(text);
 	try_tokens(text);
+	try_take(text);
+	try_charge(text);
 	free(text);
 	return 0;
 }

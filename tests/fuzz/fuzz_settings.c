@@ -10,6 +10,7 @@ static void check_same(const struct settings *a, const struct settings *b)
 {
 	for (int id = 0; id < SETTING_COUNT; id++)
 		FUZZ_CHECK(setting_equal((enum setting_id)id, a, b));
+	FUZZ_CHECK(overrides_equal(a->overrides, b->overrides));
 }
 
 static void check_refusal(int err, const char error[ERROR_TEXT])
@@ -35,14 +36,16 @@ static void check_partition(const struct settings *settings, uint32_t index)
 /* Holds for settings that were accepted as a whole. */
 static void check_settings(const struct settings *settings)
 {
-	static char config[CONFIG_TEXT];
+	size_t room = settings_room(settings);
+	char *config = malloc(room);
 	struct settings again = SETTINGS_DEFAULT;
 	uint32_t count = settings_partition_count(settings);
 	char error[ERROR_TEXT];
 	size_t length;
 
-	length = settings_print(settings, config, sizeof(config));
-	FUZZ_CHECK(length == strlen(config) && length + 1 < sizeof(config));
+	FUZZ_CHECK(config);
+	length = settings_print(settings, config, room);
+	FUZZ_CHECK(length == strlen(config) && length + 1 < room);
 	FUZZ_CHECK(settings_parse(config, &again, error) == 0);
 	check_same(settings, &again);
 	FUZZ_CHECK(count >= 1 && count <= PARTITIONS_MAX);
@@ -50,20 +53,23 @@ static void check_settings(const struct settings *settings)
 	check_partition(settings, count - 1);
 	if (settings->reserve_hosts)
 		check_partition(settings, count);
+	settings_drop(&again);
+	free(config);
 }
 
 static void try_config(const char *text, const struct settings *before)
 {
-	struct settings settings = *before;
+	struct settings settings = settings_hold(before);
 	char error[ERROR_TEXT] = "";
 	int err = settings_parse(text, &settings, error);
 
 	if (err) {
 		check_refusal(err, error);
 		check_same(&settings, before);
-		return;
+	} else {
+		check_settings(&settings);
 	}
-	check_settings(&settings);
+	settings_drop(&settings);
 }
 
 static void try_setting(enum setting_id id, const char *text, const struct settings *before)
@@ -88,7 +94,8 @@ static void try_setting(enum setting_id id, const char *text, const struct setti
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
 	static const char tuned[] = "rate=500/s:20 1000/90s\nburst=7\nrelease_interval=200ms\n"
-				    "partitions.count=7\npartitions.reserve=1/s hosts=3\n";
+				    "partitions.count=7\npartitions.reserve=1/s hosts=3\n"
+				    "key.bob.rate=5/s\nkey.a%20b.burst=7\n";
 	struct settings settings = SETTINGS_DEFAULT;
 	char error[ERROR_TEXT], *text = malloc(size + 1);
 
@@ -102,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	try_config(text, &settings);
 	for (int id = 0; id < SETTING_COUNT; id++)
 		try_setting((enum setting_id)id, text, &settings);
+	settings_drop(&settings);
 	free(text);
 	return 0;
 }

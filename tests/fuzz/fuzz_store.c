@@ -27,6 +27,7 @@ static void check_same(const struct settings *a, const struct settings *b)
 {
 	for (int id = 0; id < SETTING_COUNT; id++)
 		FUZZ_CHECK(setting_equal((enum setting_id)id, a, b));
+	FUZZ_CHECK(overrides_equal(a->overrides, b->overrides));
 }
 
 static bool is_same_owner(const struct owner *a, const struct owner *b)
@@ -61,17 +62,20 @@ static void check_taken(const char *text, const struct settings *settings,
 {
 	struct settings again;
 	struct owner same;
-	char printed[STORE_TEXT], error[ERROR_TEXT];
+	char *printed, error[ERROR_TEXT];
 	size_t length;
 
 	FUZZ_CHECK(is_whole(text) && strncmp(text, HEADER, strlen(HEADER)) == 0);
 	FUZZ_CHECK(owner->access <= 07777);
 	FUZZ_CHECK(settings_check(settings, error) == 0);
-	length = store_print(settings, owner, printed);
-	FUZZ_CHECK(length == strlen(printed) && length < sizeof(printed) && is_whole(printed));
+	printed = store_print(settings, owner, &length);
+	FUZZ_CHECK(printed && length == strlen(printed) && length < STORE_TEXT_MAX);
+	FUZZ_CHECK(is_whole(printed));
 	FUZZ_CHECK(store_parse(printed, &again, &same, error) == 0);
 	check_same(settings, &again);
 	FUZZ_CHECK(is_same_owner(owner, &same));
+	settings_drop(&again);
+	free(printed);
 }
 
 static bool try_text(const char *text)
@@ -85,6 +89,8 @@ static bool try_text(const char *text)
 		check_refusal(err, error);
 	else
 		check_taken(text, &settings, &owner);
+	if (!err)
+		settings_drop(&settings);
 	return !err;
 }
 
@@ -109,12 +115,14 @@ static void try_whole(const char *before, const char *body)
 static void try_damage(const struct settings *settings, uint64_t number)
 {
 	struct owner owner = {(uint32_t)number, (uint32_t)(number >> 32), number >> 7 & 07777};
-	char text[STORE_TEXT], damaged[STORE_TEXT + 1];
-	size_t length = store_print(settings, &owner, text), at = number % length;
+	size_t length, at;
+	char *text = store_print(settings, &owner, &length), *damaged = malloc(length + 2);
 	char byte = (char)(number >> 24), error[ERROR_TEXT];
 	struct settings again;
 	struct owner same;
 
+	FUZZ_CHECK(text && damaged);
+	at = number % length;
 	FUZZ_CHECK(try_text(text));
 	FUZZ_CHECK(store_parse(text, &again, &same, error) == 0);
 	check_same(settings, &again);
@@ -133,6 +141,9 @@ static void try_damage(const struct settings *settings, uint64_t number)
 	FUZZ_CHECK(!try_text(damaged));
 	damaged[at] = '\0';
 	FUZZ_CHECK(!try_text(damaged));
+	settings_drop(&again);
+	free(damaged);
+	free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
@@ -155,6 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	number = checksum(text, size);
 	(void)settings_parse(text, &settings, error);
 	try_damage(&settings, number ^ number >> 31);
+	settings_drop(&settings);
 	free(text);
 	return 0;
 }

@@ -48,6 +48,11 @@
  *  - Tokens go with no tile: a tile that is taken is empty, and a bucket keeps no more than the
  *    share of the leaves that stay.
  *
+ * Quotas that services tell (rule 21 of fleet.h) need no model of their own: they add up parts of
+ * leaves, each of which is one host's by THE PROMISE, and that a clean tile of the newest epoch
+ * brings its L is the rule by which it brings its part. tests/core/limiter/test_allowance.c
+ * searches their arithmetic: hosts that hear late, leaves that move, hosts that die.
+ *
  * A host knows an epoch by an acknowledgement in it. All waits are of one form: Q after something
  * is known, of which a part may be over when the acknowledgement comes.
  *

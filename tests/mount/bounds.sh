@@ -1,13 +1,6 @@
 # shellcheck shell=bash
 # What each user and all of them may have at most, and what one who has too much of it is told.
 
-# as USER COMMAND…
-as() {
-	local user=$1
-	shift
-	setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
-}
-
 # bound OPTIONS [SOURCE]: everybody may make limiters.
 bound() {
 	start -o "allow_other,$1" "${@:2}"

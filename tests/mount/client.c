@@ -8,6 +8,7 @@
  *	client rename|link FROM TO, client chmod PATH MODE
  *	client held FILE COMMAND	open FILE, run COMMAND, then read or write the open file
  *	client crowd N FILE		N threads read FILE once each; prints how each kind ended
+ *	client flood N FILE		N threads read FILE over and over, until a read fails
  *	client probe N DIRECTORY	look for N names that are not there; prints how many were
  *	client names N DIRECTORY	look for N names of any bytes; prints how many were there
  *	client polls N FILE		open FILE, poll it without waiting, close it: N times
@@ -121,22 +122,45 @@ static void *crowd_member(void *arg)
 	return NULL;
 }
 
-static int crowd(int count, const char *path)
+static void *flood_member(void *arg)
 {
-	struct crowd all = {.path = path};
+	const char *path = arg;
+	char got[16];
+	ssize_t size;
+
+	do {
+		int fd = open_to_read(path, 0);
+
+		size = fd < 0 ? -1 : read(fd, got, sizeof(got));
+		if (fd >= 0)
+			close(fd);
+	} while (size > 0);
+	return NULL;
+}
+
+/* Runs @member in @count threads until all have ended. */
+static void run_threads(int count, void *(*member)(void *arg), void *arg)
+{
 	pthread_t *threads = calloc((size_t)count, sizeof(*threads));
 	pthread_attr_t small;
 
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, CROWD_STACK);
 	for (int i = 0; i < count; i++) {
-		errno = pthread_create(&threads[i], &small, crowd_member, &all);
+		errno = pthread_create(&threads[i], &small, member, arg);
 		if (errno != 0)
 			_exit(77); /* the others go on, and use what is here */
 	}
 	for (int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 	free(threads);
+}
+
+static int crowd(int count, const char *path)
+{
+	struct crowd all = {.path = path};
+
+	run_threads(count, crowd_member, &all);
 	printf("granted %d interrupted %d refused %d other %d\n", all.granted, all.interrupted,
 	       all.refused, all.other);
 	return 0;
@@ -348,6 +372,12 @@ static int command_crowd(char **arg)
 	return crowd(atoi(arg[0]), arg[1]);
 }
 
+static int command_flood(char **arg)
+{
+	run_threads(atoi(arg[0]), flood_member, arg[1]);
+	return 0;
+}
+
 static int command_probe(char **arg)
 {
 	return probe(atoi(arg[0]), arg[1]);
@@ -392,9 +422,9 @@ static const struct {
 	{"mkdir", 1, command_mkdir},   {"rmdir", 1, command_rmdir}, {"unlink", 1, command_unlink},
 	{"create", 1, command_create}, {"fifo", 1, command_fifo},   {"symlink", 1, command_symlink},
 	{"rename", 2, command_rename}, {"link", 2, command_link},   {"held", 2, command_held},
-	{"crowd", 2, command_crowd},   {"aio", 2, command_aio},	    {"uring", 2, command_uring},
-	{"probe", 2, command_probe},   {"names", 2, command_names}, {"polls", 2, command_polls},
-	{"turns", 2, command_turns},   {"chmod", 2, command_chmod},
+	{"crowd", 2, command_crowd},   {"flood", 2, command_flood}, {"aio", 2, command_aio},
+	{"uring", 2, command_uring},   {"probe", 2, command_probe}, {"names", 2, command_names},
+	{"polls", 2, command_polls},   {"turns", 2, command_turns}, {"chmod", 2, command_chmod},
 };
 
 int main(int argc, char **argv)

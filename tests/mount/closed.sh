@@ -1,13 +1,6 @@
 # shellcheck shell=bash
 # What is closed to a user: its files, and what the files at the top tell of it.
 
-# as USER COMMAND…
-as() {
-	local user=$1
-	shift
-	setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
-}
-
 # secrets [SOURCE]: a limiter that is daemon's alone, with one below it that is open to all by its
 # mode; and one for everybody.
 secrets() {

@@ -251,6 +251,54 @@ case_a_user_of_a_limiter_may_tell_and_not_tune() {
 		"$(stat -c %A "$m/orders/rate")"
 }
 
+case_no_more_is_granted_than_the_service_says_is_left() {
+	start
+	limiter orders 1000/s 1000
+	limiter orders/eu
+	echo '200 limit=240 remaining=12 reset=1h window=60s' > "$m/orders/feedback"
+	counts orders ok 1
+	counts orders service_rate 4
+	# A host of a fleet has its share of it, which is nothing yet.
+	[ -n "${SOURCE-}" ] || counts orders service_left 12
+	is 'the child has' "$(cat "$m/orders/eu/take/10")" 10
+	is 'two more' "$(cat "$m/orders/take/2")" 2
+	counts orders service_left 0
+	is 'one more' "$("$CLIENT" read "$m/orders/eu/try" || :)" EBUSY
+	like why "$(cat "$m/orders/eu/why")" \
+		'^orders service: 0 left until 3[56][0-9]{2}\.[0-9] s from now$'
+	# A report that comes late, or says more, changes nothing.
+	echo 'quota remaining=200 reset=30min' > "$m/orders/feedback"
+	counts orders ok 1
+	is 'and now' "$("$CLIENT" read "$m/orders/try" || :)" EBUSY
+	reader orders/take/3
+	waiting orders 1
+	echo 'quota remaining=max' > "$m/orders/feedback"
+	gone "$reader" 20
+	is 'what it got' "$(cat "$d/got")" 3
+	counts orders service_left max
+}
+
+case_a_quota_that_cannot_be_is_refused() {
+	start
+	limiter orders
+	local text
+	for text in '200 remaining=12' '200 limit=5' '200 remaining=x reset=1s' 'quota 5' \
+		'200 remaining=1 reset=soon' '200 remaining=1 reset=1s reset=2s' '200 left=5'; do
+		refused EINVAL write "$m/orders/feedback" "$text"
+	done
+	like 'last error' "$(cat "$m/last_error")" \
+		'remaining=N reset=DURATION limit=N window=DURATION'
+	for text in '200 remaining=100000000000000 reset=1s' '200 remaining=1 reset=1700000000' \
+		'200 remaining=1 window=0'; do
+		refused ERANGE write "$m/orders/feedback" "$text"
+	done
+	counts orders ok 0
+	counts orders service_left max
+	echo '200 remaining= reset= limit= window=' > "$m/orders/feedback"
+	counts orders ok 1
+	counts orders service_left max
+}
+
 case_feedback_to_a_limiter_that_is_gone_is_ENODEV() {
 	start
 	limiter orders

@@ -115,7 +115,7 @@ all_parts() {
 }
 
 case_with_servers_a_piece_is_a_directory_that_comes_and_goes() {
-	local held piece free= of_other
+	local held piece free= of_other rate files
 	start -o host=first
 	mkdir "$d/other"
 	"$RATEFS" -o host=second "$(sed -n 's/^source //p' "$m/status")" "$d/other"
@@ -124,14 +124,20 @@ case_with_servers_a_piece_is_a_directory_that_comes_and_goes() {
 	eventually 20 grep -q . "$m/orders/partitions/held" || fail 'nothing is held'
 	eventually 20 [ -e "$d/other/orders/token" ] || fail 'the other host has no limiter'
 	of_other=$d/other/orders/partitions
-	# A held piece may grow between two looks.
+	# A piece may grow, and be split, between two looks.
 	shown() {
-		held=$(awk '{ print $1 }' "$m/orders/partitions/held")
-		[ "$(cat "$of_other/$held/holder" "$of_other/$held/state")" = $'first\nheld' ]
+		held=$(awk 'NR == 1 { print $1 }' "$m/orders/partitions/held")
+		[ "$(cat "$of_other/$held/holder" "$of_other/$held/state")" = $'first\nheld' ] &&
+			rate=$(cat "$of_other/$held/rate") &&
+			files=$(ls "$of_other/$held" | paste -sd ' ') && [ -n "$files" ]
+	}
+	opened() {
+		piece=$(pieces "$of_other" | head -n 1)
+		[ -n "$piece" ] && exec 7< "$of_other/$piece/holder"
 	}
 	eventually 20 shown || fail "$held: $(grep -s . "$of_other"/*/*)"
-	like 'rate of a piece' "$(cat "$of_other/$held/rate")" '^[0-9.]+/'
-	is 'files of a piece' "$(ls "$of_other/$held" | paste -sd ' ')" 'holder rate state'
+	like 'rate of a piece' "$rate" '^[0-9.]+/'
+	is 'files of a piece' "$files" 'holder rate state'
 	eventually 20 all_parts "$of_other" || fail "pieces: $(pieces "$of_other")"
 	for piece in $(pieces "$of_other"); do
 		[ "$(cat "$of_other/$piece/state" 2> /dev/null)" != free ] || free=$piece
@@ -139,7 +145,7 @@ case_with_servers_a_piece_is_a_directory_that_comes_and_goes() {
 	[ -z "$free" ] || is 'holder of a free piece' "$(cat "$of_other/$free/holder")" ''
 	! ls "$of_other/4096" "$of_other/0-4096" "$of_other/00" 2> /dev/null ||
 		fail 'a piece that cannot be'
-	exec 7< "$of_other/$held/holder"
+	eventually 20 opened || fail 'no piece can be opened'
 	echo 10 > "$m/orders/partitions/count"
 	eventually 20 [ -e "$of_other/9/token" ] || fail 'no partition 9'
 	! cat <&7 2> "$d/said" || fail 'a piece that is gone was read'

@@ -160,6 +160,25 @@ case_learnt_values_and_counters_are_known_to_the_next_server() {
 	[ -n "${SOURCE-}" ] || is 'rate in force' "$(counter orders effective_rate)" 1000
 }
 
+case_a_quota_is_known_to_the_next_server() {
+	outlives
+	limiter orders 1000/s 1000
+	limiter free max
+	echo 'quota remaining=12 reset=1h limit=5 window=1s' > "$m/orders/feedback"
+	echo 'quota remaining=3 reset=1h' > "$m/free/feedback"
+	: "$(cat "$m/orders/take/2")" "$(cat "$m/free/token")"
+	killed
+	counts orders service_left 10
+	counts orders service_rate 5
+	counts free service_left 2
+	is 'too many' "$("$CLIENT" read "$m/orders/take/11,within=1ms" || :)" EBUSY
+	is 'as many' "$(cat "$m/orders/take/10")" 10
+	: "$(cat "$m/free/take/2")"
+	killed
+	is 'one more' "$("$CLIENT" read "$m/orders/try" || :)" EBUSY
+	is 'one more' "$("$CLIENT" read "$m/free/try" || :)" EBUSY
+}
+
 case_a_long_take_keeps_what_it_has_saved_up() {
 	outlives
 	limiter orders 10/s
@@ -297,13 +316,6 @@ case_a_name_means_the_same_to_the_next() {
 	counts other granted 210
 }
 
-# as USER COMMAND…
-as() {
-	local user=$1
-	shift
-	setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
-}
-
 # outlives_for_all OPTIONS: other users find their way, and may make limiters.
 outlives_for_all() {
 	outlives -o "allow_other$1"
@@ -434,4 +446,32 @@ case_no_reader_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
 		"$([ -n "${SOURCE-}" ] && echo 15 || echo 35)"
 	eventually 10 has load slots_used 0 || fail "slots_used $(counter load slots_used)"
 	counts load waiting 0
+}
+
+case_slots_of_keys_stay_open_and_a_waiter_gets_the_next() {
+	outlives
+	limiter orders
+	! fleet_refuses EINVAL key_concurrency 1 || return 0
+	echo 1 > "$m/orders/key_concurrency"
+	exec 4< "$m/orders/keys/bob/slot"
+	exec 5< "$m/orders/keys/eve/slot"
+	env --default-signal \
+		bash -c "exec 3< '$m/orders/keys/bob/slot'; : > '$d/second'; exec sleep 100" \
+		3<&- 4<&- 5<&- &
+	local second=$!
+	waiting orders/keys/bob 1
+	killed
+	counts orders slots_used 2
+	waiting orders/keys/bob 1
+	denied EAGAIN peek "$m/orders/keys/bob/slot"
+	is holders "$(wc -l < "$m/orders/holders")" 2
+	exec 5<&-
+	eventually 20 has orders slots_used 1
+	[ ! -e "$d/second" ] || fail 'a second slot of one'
+	exec 4<&-
+	eventually 20 [ -e "$d/second" ] || fail 'no slot'
+	killed
+	counts orders slots_used 1
+	kill -9 "$second"
+	eventually 20 has orders slots_used 0
 }

@@ -34,7 +34,8 @@ print(open(sys.argv[1], "rb", buffering=0).read().decode(), end="")' \
 	counts orders granted 9
 	is 'what is listed' "$(find "$m/orders/keys" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort |
 		tr '\n' ' ')" 'alice bob '
-	is 'files of a key' "$(LC_ALL=C ls -m "$m/orders/keys/alice")" 'eta, stat, take, token, try'
+	is 'files of a key' "$(LC_ALL=C ls -m "$m/orders/keys/alice")" \
+		'burst, eta, holders, rate, slot, stat, take, token, try, why'
 }
 
 case_each_key_has_its_own_rate_and_the_limiter_its_own() {
@@ -90,7 +91,7 @@ case_settings_of_keys_read_back_and_are_bounded() {
 	echo 1000 > "$m/orders/keys_max"
 	echo leased > "$m/orders/key_share"
 	is config "$(grep ^key "$m/orders/config" | tr '\n' ' ')" \
-		'key_rate=600/min key_burst=5 keys_max=1000 key_share=leased '
+		'key_rate=600/min key_burst=5 keys_max=1000 key_share=leased key_concurrency=max '
 	refused EINVAL write "$m/orders/key_rate" '1/s 2/h'
 	refused EINVAL write "$m/orders/key_rate" '1/s:5'
 	refused EINVAL write "$m/orders/key_rate" fast
@@ -118,7 +119,7 @@ case_nothing_can_be_made_or_removed_in_keys() {
 	denied EPERM mkdir "$m/orders/keys/a/b"
 	denied EACCES write "$m/orders/keys/a/token" 1
 	denied ENOENT read "$m/orders/keys/.a/token"
-	denied ENOENT read "$m/orders/keys/a/rate"
+	denied ENOENT read "$m/orders/keys/a/key_rate"
 	denied ENAMETOOLONG read "$m/orders/keys/$(printf 'n%.0s' {1..256})/token"
 	is 'the longest name' "$(cat "$m/orders/keys/$(printf 'n%.0s' {1..255})/token")" 1
 }
@@ -300,4 +301,76 @@ case_poll_of_a_key_tells_when_it_has_a_token() {
 		for _ in range(2):
 		    take()
 	END
+}
+
+case_a_key_has_a_rate_and_a_burst_of_its_own() {
+	start
+	keyed
+	is rate "$(cat "$m/orders/keys/bob/rate")" 1/h
+	echo 100/s > "$m/orders/keys/bob/rate"
+	echo 7 > "$m/orders/keys/bob/burst"
+	is 'its own' "$(cat "$m/orders/keys/bob/rate" "$m/orders/keys/bob/burst" | tr '\n' ' ')" \
+		'100/s 7 '
+	is others "$(cat "$m/orders/keys/eve/rate" "$m/orders/key_rate" | tr '\n' ' ')" '1/h 1/h '
+	is config "$(grep '^key\.' "$m/orders/config" | tr '\n' ' ')" \
+		'key.bob.burst=7 key.bob.rate=100/s '
+	is take "$(cat "$m/orders/keys/bob/take/7")" 7
+	is 'and more' "$(cat "$m/orders/keys/bob/take/20")" 20
+	denied EBUSY read "$m/orders/keys/eve/take/2,within=1s"
+	reader orders/keys/eve/take/2
+	waiting orders 1
+	like why "$(cat "$m/orders/keys/eve/why")" 'eve 1/h'
+	echo 50/s > "$m/orders/keys/eve/rate"
+	gone "$reader" 10
+	is 'what it got' "$(cat "$d/got")" 2
+	refused EINVAL write "$m/orders/keys/bob/rate" fast
+	refused ERANGE write "$m/orders/keys/bob/burst" 0
+	refused EINVAL write "$m/orders/config" 'key.bob.weight=3'
+	echo default > "$m/orders/keys/bob/rate"
+	is config "$(grep '^key\.' "$m/orders/config" | tr '\n' ' ')" \
+		'key.bob.burst=7 key.eve.rate=50/s '
+	echo default > "$m/orders/keys/bob/burst"
+	is rate "$(cat "$m/orders/keys/bob/rate")" 1/h
+}
+
+case_rates_of_single_keys_outlive_the_daemon_and_its_server() {
+	outlives "local:$d/kept"
+	keyed
+	echo 100/s > "$m/orders/keys/a b=%c/rate"
+	echo 3 > "$m/orders/keys/bob/burst"
+	local before
+	before=$(cat "$m/orders/config")
+	like config "$before" 'key\.a%20b%3D%25c\.rate=100/s'
+	killed
+	is 'of the next server' "$(cat "$m/orders/config")" "$before"
+	is rate "$(cat "$m/orders/keys/a b=%c/rate")" 100/s
+	stop
+	start "local:$d/kept"
+	is 'after a restart' "$(cat "$m/orders/config")" "$before"
+}
+
+case_65536_keys_have_rates_of_their_own() {
+	start "local:$d/kept"
+	keyed
+	python3 - > "$d/ini" <<- 'END'
+		print("[orders]\nkey_rate=1/h\nkey.user-1.burst=7")
+		for i in range(65536):
+		    print(f"key.user-{i}.rate={i + 1}/s")
+	END
+	# A busy disk may acknowledge a write late: the next apply does the rest.
+	until timeout 120 "$RATEFS" apply "$d/ini" "$m" > "$d/out" 2>&1 || [ $? = 1 ]; do
+		like refused "$(cat "$d/out")" 'not acknowledged within 2 s'
+	done
+	is lines "$(grep -c '^key\.' "$m/orders/config")" 65537
+	is rate "$(cat "$m/orders/keys/user-65535/rate")" 65536/s
+	refused ENOSPC write "$m/orders/keys/more/rate" 1/s
+	like 'last error' "$(cat "$m/last_error")" '65536 keys'
+	echo default > "$m/orders/keys/user-1/rate"
+	echo default > "$m/orders/keys/user-1/burst"
+	echo 1/s > "$m/orders/keys/more/rate"
+	stop
+	start "local:$d/kept"
+	is 'after a restart' "$(grep -c '^key\.' "$m/orders/config")" 65536
+	timeout 60 "$RATEFS" save "$m" > "$d/saved"
+	is saved "$(grep -c '^key\.' "$d/saved")" 65536
 }

@@ -11,13 +11,6 @@ team() {
 	echo 3 > "$m/orders/partitions/count"
 }
 
-# as USER COMMAND…
-as() {
-	local user=$1
-	shift
-	setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
-}
-
 # denials COMMAND…: how often nobody is told that it may not.
 denials() { as nobody "$@" 2>&1 | grep -c 'not permitted'; }
 
@@ -295,4 +288,86 @@ case_a_file_of_limiters_with_a_wrong_owner_mounts_nothing() {
 	printf '[/]\nrate=5/s\n' > "$d/ini"
 	said=$("$RATEFS" -f -o "config=$d/ini" local "$m" 2>&1) && fail 'the top has a rate'
 	like 'what is said' "$said" 'ini:1: the top has an owner'
+}
+
+# family: orders is daemon's and batch in it nobody's; mail is nobody's, at the top.
+family() {
+	team
+	limiter mail
+	chown daemon:games "$m/orders"
+	chown nobody:nogroup "$m/orders/batch" "$m/mail"
+}
+
+# writes USER OUTCOME FILE TEXT: a write of that user ends so; '' is success.
+writes() { is "$1, $4 to $3" "$(as "$1" "$CLIENT" write "$m/$3" "$4")" "$2"; }
+
+case_the_place_among_siblings_is_the_business_of_the_limiter_above() {
+	local setting value
+	family
+	is 'owner and mode' "$(stat -c '%U %a' "$m/orders/batch/"{weight,min,priority,wait_max})" \
+		$'daemon 644\ndaemon 644\ndaemon 644\nnobody 644'
+	while read -r setting value; do
+		writes nobody EACCES "orders/batch/$setting" "$value"
+		writes daemon '' "orders/batch/$setting" "$value"
+		is "$setting" "$(cat "$m/orders/batch/$setting")" "$value"
+		# A limiter at the top shares nothing.
+		writes nobody '' "mail/$setting" "$value"
+	done <<- 'EOF'
+		weight 300
+		min 2/s
+		priority 9
+	EOF
+	writes nobody '' orders/batch/queue_max 5
+	writes nobody '' orders/batch/rate 40/s
+	writes daemon EACCES orders/batch/rate 30/s
+	chmod 575 "$m/orders"
+	chown daemon:nogroup "$m/orders"
+	eventually 5 eval 'as nobody test -w "$m/orders/batch/weight"' ||
+		fail 'a group that may tune the limiter above'
+}
+
+case_a_config_does_not_change_the_place_among_siblings_for_others() {
+	family
+	local all=$m/orders/batch/config
+	denied_to_nobody() {
+		cat > "$d/config"
+		chmod 644 "$d/config"
+		is "$(cat "$d/config")" \
+			"$(as nobody "$CLIENT" write "$all" "$(cat "$d/config")")" EPERM
+		like 'last error' "$(as nobody cat "$m/last_error")" \
+			"$1 is set by those who may tune the limiter above"
+	}
+	denied_to_nobody priority <<< $'rate=7/s\npriority=9'
+	denied_to_nobody min <<< 'min=1/s'
+	denied_to_nobody weight <<< $'weight=10000\nburst=3'
+	is 'what changed' "$(cat "$m/orders/batch/rate" "$m/orders/batch/burst")" $'50/s\n1'
+	# A value that is so already may be given again.
+	echo 2 > "$m/orders/batch/priority"
+	cp "$all" "$d/config"
+	chmod 644 "$d/config"
+	as nobody cp "$d/config" "$all"
+	writes nobody '' orders/batch/config $'priority=2\nrate=8/s'
+	writes nobody '' mail/config priority=9
+	# As the owner of the limiter above, as one of its group, and as another user.
+	chmod 777 "$m/orders/batch"
+	eventually 5 eval 'as daemon test -w "$all"' || fail 'it is not open to all'
+	writes daemon '' orders/batch/config priority=3
+	chmod 575 "$m/orders"
+	writes daemon EPERM orders/batch/config priority=4
+	is 'one of the group' "$(setpriv --reuid=nobody --regid=nogroup --groups=nogroup,games \
+		"$CLIENT" write "$all" priority=5)" ''
+	chmod 557 "$m/orders"
+	writes nobody '' orders/batch/config priority=6
+}
+
+case_a_recursive_chmod_leaves_the_place_among_siblings_to_its_owner() {
+	family
+	is 'files that are refused' "$({ as nobody chmod -R g+w "$m/orders/batch" 2>&1 || :; } |
+		grep -o "batch/[a-z]*'" | sort | tr -d "'" | tr '\n' ' ')" \
+		'batch/min batch/priority batch/weight '
+	silent as nobody chmod -R g+w "$m/mail"
+	silent chmod -R 750 "$m/orders"
+	silent chmod -R o+rx "$m/orders/batch"
+	silent chown -R nobody:games "$m/orders"
+	whose "$(id -u nobody):$(getent group games | cut -d : -f 3)"
 }

@@ -24,9 +24,9 @@ case_a_range_gives_what_all_limiters_above_have() {
 	is 'as many as the parent has' "$(cat "$m/orders/batch/take/1-20")" 5
 	is 'those of the child' "$(tokens orders/batch)" 3
 	denied EBUSY read "$m/orders/batch/take/1-20,within=1h"
-	is 'of a key' "$(limiter users 1/d 9 && echo 1/d > "$m/users/key_rate" &&
-		echo 2 > "$m/users/key_burst" && cat "$m/users/keys/ann/take/1-20")" 2
-	is 'the rest' "$(cat "$m/users/take/1-20")" 7
+	is 'of a key' "$(limiter people 1/d 9 && echo 1/d > "$m/people/key_rate" &&
+		echo 2 > "$m/people/key_burst" && cat "$m/people/keys/ann/take/1-20")" 2
+	is 'the rest' "$(cat "$m/people/take/1-20")" 7
 }
 
 # Each reads the whole text, however it asks for it; dash reads a byte at a time.

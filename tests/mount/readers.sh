@@ -147,3 +147,15 @@ case_reading_blocks_until_a_token_is_there() {
 	counts orders waiting 0
 	counts orders granted 2
 }
+
+case_a_trap_ends_the_read_of_dash_and_no_token_is_spent() {
+	start
+	empty orders
+	dash -c 'trap : USR1; read -r _ < "$1" || exit 9' - "$m/orders/token" &
+	local shell=$! status=0
+	waiting orders 1
+	kill -USR1 "$shell"
+	wait "$shell" || status=$?
+	is status $status 9
+	counts orders cancelled 1 granted 1
+}

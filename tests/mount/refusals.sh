@@ -88,6 +88,7 @@ case_a_charge_that_is_not_understood_is_refused() {
 		refused EINVAL write "$m/orders/charge" "$text"
 	done
 	refused ERANGE write "$m/orders/charge" 99999999999999999999999999
+	like 'last error' "$(cat "$m/last_error")" 'a charge is a whole number, -1e13 to 1e13$'
 	refused 'EINVAL|ERANGE' write "$m/orders/charge" 1.5
 	refused ERANGE write "$m/orders/charge" -99999999999999999999999999
 	counts orders tokens "$before"

@@ -237,6 +237,20 @@ case_buckets_that_servers_die_of_start_empty() {
 	exec 5<&- 6<&-
 }
 
+case_a_quota_is_kept_where_buckets_start_empty() {
+	local far
+	far=$(LC_ALL=C date -u -d '+180 days' +year@%b-%-d | tr '[:upper:]' '[:lower:]')
+	outlives_dying "local:$d/kept"
+	limiter shop
+	limiter shop/orders "1000/$far"
+	is taken "$(cat "$m/shop/orders/take/400")" 400
+	dying 2 aa
+	has_log 'the levels of the buckets could not be restored: they start empty'
+	is left "$(tokens shop/orders)" 600
+	killed
+	is 'left after that' "$(tokens shop/orders)" 600
+}
+
 case_with_servers_a_host_whose_servers_die_of_its_leases_goes_on_as_a_new_one() {
 	outlives_dying -o session=3s,right=3s
 	limiter orders 1000/s

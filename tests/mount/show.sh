@@ -77,7 +77,7 @@ case_stat_is_a_name_and_a_number_a_line() {
 	start
 	limiter orders 100/s
 	local name
-	is 'other lines' "$(grep -cvE '^[a-z_]+ (-?[0-9.]+|max)$' "$m/orders/stat")" 0
+	is 'other lines' "$(grep -cvE '^[a-z0-9_]+ (-?[0-9.]+|max)$' "$m/orders/stat")" 0
 	for name in granted served refused cancelled delayed_seconds shadowed waiting rate \
 		effective_rate tokens partitions_held; do
 		counter orders $name > /dev/null || fail "no $name"
@@ -91,6 +91,14 @@ case_metrics_are_prometheus_text() {
 	mkdir "$m/quote\"d" "$m/back\\slash" "$m/é €"
 	: "$(cat "$m/orders/take/5")"
 	denied EBUSY read "$m/orders/try"
+	limiter waits 10/s
+	echo 1 > "$m/waits/concurrency"
+	cat "$m/waits/token" "$m/waits/token" > /dev/null
+	exec 5< "$m/waits/slot"
+	cat "$m/waits/slot" > /dev/null 5<&- &
+	waiting waits 1
+	exec 5<&-
+	wait $!
 	cp "$m/metrics" "$d/metrics"
 	python3 - "$d/metrics" <<- 'EOF'
 		import re, sys
@@ -102,6 +110,8 @@ case_metrics_are_prometheus_text() {
 		sample = re.compile(rf"({name})(?:\{{({label}(?:,{label})*)?,?\}})? ({number})")
 		kind = "counter|gauge|histogram|summary|untyped"
 		types, helps, seen, current = {}, set(), set(), None
+		le = re.compile(r'^(.*),le="([^"]+)"$')
+		buckets = {}
 		for line in text.split("\n")[:-1]:
 		    if m := re.fullmatch(rf"# HELP ({name}) (.+)", line):
 		        assert m[1] not in helps, line
@@ -114,20 +124,30 @@ case_metrics_are_prometheus_text() {
 		        m = sample.fullmatch(line)
 		        assert m, "no sample: " + line
 		        assert m[1].startswith("ratefs_"), line
-		        assert m[1] == current and m[1] in helps, "not below TYPE and HELP: " + line
+		        is_part = types[current] == "histogram"
+		        family = re.sub("_(bucket|sum|count)$", "", m[1]) if is_part else m[1]
+		        assert family == current and family in helps, "not below its TYPE: " + line
 		        assert (m[1], m[2]) not in seen, "twice: " + line
 		        seen.add((m[1], m[2]))
-		        if types[m[1]] == "counter":
+		        if m[1].endswith("_bucket"):
+		            labels, bound = le.match(m[2]).groups()
+		            buckets.setdefault(labels, []).append((float(bound), float(m[3])))
+		        if types[family] == "counter":
 		            assert m[1].endswith("_total"), "a counter without _total: " + line
 		            assert float(m[3]) >= 0
 		samples = dict(line.rsplit(" ", 1) for line in text.split("\n")
 		               if line and line[0] != "#")
-		granted = [v for k, v in samples.items()
-		           if k.startswith("ratefs_granted") and 'limiter="orders"' in k]
-		assert granted == ["5"], granted
+		granted = samples['ratefs_granted_total{limiter="orders"}']
+		assert granted == "5", granted
 		assert any('limiter="orders/eu"' in k for k in samples)
 		assert any('quote\\"d' in k for k in samples)
 		assert any("back\\\\slash" in k for k in samples)
+		for labels in ('limiter="waits",for="token"', 'limiter="waits",for="slot"'):
+		    counts = buckets[labels]
+		    assert counts == sorted(counts) and len(counts) == 24, (labels, counts)
+		    assert counts[-1] == (float("inf"), 2), (labels, counts)
+		    assert samples["ratefs_wait_seconds_count{%s}" % labels] == "2"
+		    assert float(samples["ratefs_wait_seconds_sum{%s}" % labels]) > 0
 	EOF
 }
 
@@ -309,15 +329,19 @@ case_a_read_that_begins_in_the_middle_of_any_file_gets_what_is_there() {
 
 case_pages_of_metrics_come_whole_to_many_readers_at_once() {
 	start
-	for i in {1..100}; do mkdir "$m/limiter$i"; done
+	# A page of more than 64 is made aside.
+	for i in {1..70}; do mkdir "$m/limiter$i"; done
 	python3 - "$m/metrics" <<- 'EOF'
 		import errno, os, sys, threading
+		REQUEST_MAX = 131072  # bytes that the kernel asks for at once
 		fd = os.open(sys.argv[1], os.O_RDONLY)
+		length = len(os.pread(fd, REQUEST_MAX, 0))
+		assert 4096 < length < REQUEST_MAX, f"a page of {length} bytes is not one request"
 		wrong = []
 		def read():
 		    for i in range(50):
 		        try:
-		            text = os.pread(fd, 131072, 0)
+		            text = os.pread(fd, REQUEST_MAX, 0)
 		        except OSError as error:  # two pages are in the making
 		            if error.errno != errno.EBUSY:
 		                wrong.append(error)
@@ -325,7 +349,7 @@ case_pages_of_metrics_come_whole_to_many_readers_at_once() {
 		        whole = text.startswith(b"# HELP ratefs_build_info") and text[-1:] == b"\n"
 		        if not whole:
 		            wrong.append(text[:100])
-		        os.pread(fd, 131072, 4096)
+		        os.pread(fd, REQUEST_MAX, 4096)
 		threads = [threading.Thread(target=read) for _ in range(8)]
 		for thread in threads: thread.start()
 		for thread in threads: thread.join()
@@ -348,4 +372,205 @@ case_a_stream_without_a_token_is_not_ready() {
 		poll.register(fd, select.POLLIN)
 		assert not poll.poll(200)
 	EOF
+}
+
+# averages LIMITER: the three of its pressure.
+averages() { sed -nE 's/^some avg10=(.*) avg60=(.*) avg300=(.*) total=[0-9]+$/\1 \2 \3/p' \
+	"$m/$1/pressure"; }
+
+total() { sed 's/.*total=//' "$m/$1/pressure"; }
+
+case_pressure_tells_that_a_reader_waits_here_or_below() {
+	start
+	limiter orders 1/d
+	limiter orders/eu
+	is 'at first' "$(cat "$m/orders/pressure")" \
+		'some avg10=0.00 avg60=0.00 avg300=0.00 total=0'
+	: "$(cat "$m/orders/token")"
+	reader orders/eu/token
+	waiting orders/eu 1
+	counts orders waiting 0
+	counts orders waiting_below 1
+	eventually 60 eval '[[ $(averages orders) =~ ^([1-9].*)\ ([0-9.]+)\ ([0-9.]+)$ ]]' ||
+		fail "no pressure: $(cat "$m/orders/pressure")"
+	local before
+	before=$(total orders)
+	eventually 60 eval '[ "$(total orders)" -gt '"$before"' ]'
+	if [ "$(status_of outlives_server)" = yes ]; then
+		killed
+		waiting orders/eu 1
+		[ "$(total orders)" -gt "$before" ] || fail 'another server begins at 0'
+	fi
+	kill "$reader"
+	waiting orders/eu 0
+	before=$(total orders)
+	is 'once no reader waits' "$(total orders)" "$before"
+}
+
+# threshold CODE [ARGUMENT...]: runs CODE in Python with pressure of orders open as own, which has a
+# threshold of 300 ms in 500 ms, and told(SECONDS): the events of a poll, or 0.
+threshold() {
+	python3 - "$m/orders" "$@" <<- 'EOF'
+		import errno, os, select, sys, textwrap, time
+		def refused(act, *args):
+		    try:
+		        act(*args)
+		    except OSError as e:
+		        return errno.errorcode[e.errno]
+		def told(seconds, fd=None):
+		    poll = select.poll()
+		    poll.register(own if fd is None else fd, select.POLLPRI)
+		    events = poll.poll(seconds * 1000)
+		    return events[0][1] if events else 0
+		file = sys.argv[1] + "/pressure"
+		PRI, ERR = select.POLLPRI, select.POLLERR
+		own = os.open(file, os.O_RDWR)
+		assert told(0) == PRI | ERR, "without a threshold"
+		began = time.monotonic()
+		assert os.write(own, b"some 300000 500000\0") == 19
+		exec(textwrap.dedent(sys.argv[2]))
+	EOF
+}
+
+case_a_poll_for_pressure_wakes_when_readers_wait_for_its_threshold() {
+	start
+	limiter orders 1/d
+	limiter orders/eu
+	: "$(cat "$m/orders/token")"
+	threshold '
+		open(sys.argv[3], "w")
+		assert told(60) == PRI
+		line = os.pread(own, 100, 0)
+		assert int(line.split(b"total=")[1]) >= 300000, line
+		for i in range(4):
+		    assert told(60) == PRI
+		assert time.monotonic() - began >= 2.3, "more than one in a window"' "$d/set" &
+	local watcher=$!
+	eventually 60 test -e "$d/set"
+	reader orders/eu/token
+	wait "$watcher" || fail 'no event'
+}
+
+case_a_poll_for_pressure_sleeps_while_no_reader_waits() {
+	start
+	limiter orders 1/d
+	threshold 'assert not told(1.5)'
+}
+
+case_thresholds_of_pressure_are_refused_as_by_psi() {
+	start
+	limiter orders 1/d
+	threshold '
+		def write(text):
+		    fd = os.open(file, os.O_RDWR)
+		    try:
+		        return refused(os.write, fd, text)
+		    finally:
+		        os.close(fd)
+		assert refused(os.write, own, b"some 300000 500000") == "EBUSY"
+		assert write(b"some 300000 500000\n") is None
+		for text in (b"full 1 500000", b"some 1 499999", b"some 1 10000001",
+		             b"some 0 500000", b"some 600000 500000", b"some 1 500000 1",
+		             b"some 1\0 500000"):
+		    assert write(text) == "EINVAL", text
+		os.rmdir(sys.argv[1])
+		assert told(60) == PRI | ERR
+		assert refused(os.write, own, b"some 300000 500000") == "ENODEV"'
+	is 'why' "$(cat "$m/last_error")" 'the limiter is gone'
+}
+
+case_a_user_may_watch_the_pressure_of_what_it_may_read() {
+	start -o allow_other
+	chmod 711 "$d" "$(dirname "$d")"
+	limiter orders 1/d
+	chmod 755 "$m/orders"
+	as nobody sh -c 'printf "some 300000 500000" 1<> "$1"' - "$m/orders/pressure" ||
+		fail 'a reader of pressure may not watch it'
+	chmod 750 "$m/orders"
+	! as nobody sh -c ': < "$1"' - "$m/orders/pressure" 2> /dev/null ||
+		fail 'one that may not read it may'
+}
+
+case_a_threshold_of_pressure_outlives_a_server() {
+	outlives
+	limiter orders 1/d
+	: "$(cat "$m/orders/token")"
+	threshold '
+		open(sys.argv[3], "w")
+		assert told(60) == PRI' "$d/set" &
+	local watcher=$!
+	eventually 60 test -e "$d/set"
+	killed
+	reader orders/token
+	wait "$watcher" || fail 'another server has no threshold'
+}
+
+case_quantiles_of_waits_outlive_a_server() {
+	outlives
+	limiter orders 10/s
+	cat "$m/orders/token" "$m/orders/token" > /dev/null
+	[ -n "${SOURCE-}" ] || is 'half did not wait' "$(counter orders wait_p50_seconds)" 0
+	like 'one did' "$(counter orders wait_p99_seconds)" '^0\.[0-9]+$|^[1-9]'
+	grep '^wait' "$m/orders/stat" > "$d/before"
+	killed
+	is 'after another server' "$(grep '^wait' "$m/orders/stat")" "$(cat "$d/before")"
+}
+
+case_users_lists_who_has_had_how_much() {
+	start -o allow_other
+	chmod 711 "$d" "$(dirname "$d")"
+	limiter orders 1/d 100
+	is 'users of none' "$(cat "$m/orders/users")" ''
+	as nobody cat "$m/orders/take/7" "$m/orders/token" > /dev/null
+	: "$(cat "$m/orders/keys/bob/take/30")"
+	exec 5< "$m/orders/take/50"
+	is 'through a file that is open' "$(head -c 2 <&5)" 50
+	local nobody
+	nobody=$(id -u nobody)
+	like users "$(sed -E 's/^([0-9]+) [^ ]+ /\1 /' "$m/orders/users" | paste -sd ,)" \
+		"^0 - 50 0 0,0 bob 30 0 0,$nobody - 8 0 0\$"
+	exec 5<&-
+	as nobody cat "$m/orders/take/99" > /dev/null &
+	waiting orders 1
+	like 'who waits' "$(cat "$m/orders/users")" "(^|
+)$nobody [^ ]+ - 8 1 0"
+	kill %%
+}
+
+case_with_servers_fleet_tells_the_share_of_each_host() {
+	start -o host=first
+	mkdir "$d/other"
+	"$RATEFS" -o host=second "$(sed -n 's/^source //p' "$m/status")" "$d/other"
+	mkdir "$m/orders"
+	printf 'rate=100/s\npartitions.count=4\n' > "$m/orders/config"
+	shares() { # the lines of all but the last: they are all of it, and come to the last
+		: "$(cat "$m/orders/token")"
+		awk -v own="$2" 'NR == 1 { first = $1 }
+			$1 != "=" { sum += $2; rate += $3; granted += $4; waiting += $5 }
+			$1 == "-" { free = $2 }
+			$1 == "first" && $2 > 0 && $4 > 0 && $5 == 0 && $6 < 60 { busy = 1 }
+			$1 == "second" && $4 == 0 && $5 == 0 { idle = 1 }
+			END { close_to = ($4 - granted) ^ 2 < 1e-4 * granted
+				exit !($1 == "=" && $2 == 1 - free && sum == 1 && rate == 100 &&
+					close_to && $5 == waiting && first == own && busy && idle) }
+			' "$1/orders/fleet"
+	}
+	eventually 60 shares "$m" first || fail "fleet: $(cat "$m/orders/fleet")"
+	eventually 60 shares "$d/other" second ||
+		fail "fleet of the other: $(cat "$d/other/orders/fleet")"
+	echo 1/h > "$m/orders/rate"
+	cat "$d/other/orders/take/100" &
+	eventually 60 eval 'grep -qE "^second .* 1 [0-9]+$" "$m/orders/fleet"' ||
+		fail "a reader waits on the other: $(cat "$m/orders/fleet")"
+	like 'all wait' "$(tail -n 1 "$m/orders/fleet")" '^= .* 1 [0-9]+$'
+	kill %%
+	eventually 60 fusermount3 -u "$d/other" # when the reader has ended
+}
+
+case_fleet_of_a_host_alone_is_that_host() {
+	start -o host=alone
+	limiter orders 20/s
+	: "$(cat "$m/orders/token")"
+	like fleet "$(head -n 1 "$m/orders/fleet")" \
+		'^alone (1 20|0\.?[0-9]* [0-9.]+) ([0-9.]+|-) 0 [0-9]+$'
 }

@@ -257,3 +257,50 @@ case_slot_and_concurrency_refuse_other_requests() {
 	cat "$m/orders/concurrency" > "$d/was"
 	cat "$d/was" > "$m/orders/concurrency"
 }
+
+# key_holder NAME KEY: as holder, of a key of orders.
+key_holder() {
+	env --default-signal \
+		bash -c "exec 3< '$m/orders/keys/$2/slot'; : > '$d/$1'; exec sleep 100" \
+		3<&- 4<&- 5<&- &
+	holder=$!
+}
+
+case_a_key_has_slots_of_its_own() {
+	start
+	limiter orders
+	! fleet_refuses EINVAL key_concurrency 2 || return 0
+	echo 2 > "$m/orders/key_concurrency"
+	is key_concurrency "$(cat "$m/orders/key_concurrency")" 2
+	refused ERANGE write "$m/orders/key_concurrency" 0
+	refused ERANGE write "$m/orders/key_concurrency" 1000001
+	refused EINVAL write "$m/orders/key_concurrency" auto
+	exec 3< "$m/orders/keys/bob/slot" 4< "$m/orders/keys/bob/slot"
+	key_holder third bob
+	local third=$holder
+	waiting orders/keys/bob 1
+	[ ! -e "$d/third" ] || fail 'a third slot of two'
+	denied EAGAIN peek "$m/orders/keys/bob/slot"
+	key_holder other eve
+	has_slot other
+	is 'slots of the key' "$(awk '/^slots/ { print $2 }' "$m/orders/keys/bob/stat" |
+		tr '\n' ' ')" '2 2 '
+	counts orders slots_used 3
+	is holders "$(cut -d ' ' -f 2 "$m/orders/keys/eve/holders")" "$holder"
+	is 'holders of all' "$(wc -l < "$m/orders/holders")" 3
+	like why "$(cat "$m/orders/keys/bob/why")" 'bob slots 2 of 2'
+	like 'why of all' "$(cat "$m/orders/why")" 'bob slots 2 of 2'
+	like waiters "$(cat "$m/orders/waiters")" "^$third [0-9]+ slot "
+	like users "$(cat "$m/orders/users")" ' bob '
+	denied EBUSY rmdir "$m/orders"
+	exec 3<&-
+	has_slot third
+	kill -9 "$third"
+	eventually 20 has orders slots_used 2
+	kill -9 "$holder"
+	eventually 20 has orders slots_used 1
+	exec 4<&-
+	eventually 20 has orders slots_used 0
+	counts orders slots_opened 4
+	rmdir "$m/orders"
+}

@@ -37,6 +37,29 @@ case_another_server_is_started_from_the_program_now_on_disk() {
 	is token "$(cat "$d/got")" 1
 }
 
+case_readers_that_wait_go_on_waiting_whatever_the_bounds_are_by_then() {
+	outlives
+	limiter orders 1/d
+	cat "$m/orders/token" > /dev/null
+	local readers=()
+	for _ in 1 2 3; do
+		reader orders/token
+		readers+=("$reader")
+	done
+	waiting orders 3
+	echo 1 > "$m/orders/queue_max"
+	echo 1s > "$m/orders/wait_max"
+	"$RATEFS" --reload "$m"
+	waiting orders 3
+	killed
+	waiting orders 3
+	denied EBUSY read "$m/orders/token"
+	echo 1000/s > "$m/orders/rate"
+	for reader in "${readers[@]}"; do
+		gone "$reader" 20
+	done
+}
+
 case_tokens_taken_before_can_be_given_back_to_the_next_server() {
 	outlives
 	empty orders 2

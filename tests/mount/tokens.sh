@@ -77,10 +77,11 @@ case_last_error_says_what_is_wrong_in_a_name_in_take_or_eta() {
 	start
 	limiter orders
 	local directory periods='(ns us ms s min h d), or a number of seconds'
-	local why='not a number of tokens: such as 250 or 64Ki' range=', or 1-250 for up to 250'
+	local why='not a number of tokens: such as 250 or 64Ki, or ' units='with units 1,tpm=250'
+	local range="1-250 for up to 250, or $units; ,within=DURATION comes last"
 	for directory in eta keys/alice/eta; do
 		refused ENOENT read "$m/orders/$directory/5x"
-		is "last_error" "$(cat "$m/last_error")" "'5x': $why"
+		is "last_error" "$(cat "$m/last_error")" "'5x': $why$units"
 	done
 	for directory in take keys/alice/take; do
 		refused ENOENT read "$m/orders/$directory/5x"
@@ -91,15 +92,13 @@ case_last_error_says_what_is_wrong_in_a_name_in_take_or_eta() {
 	names_mistake eta/1.5 ERANGE 'out of bounds: tokens are a whole number from 0 to 10T'
 	names_mistake take/11T ERANGE \
 		'out of bounds: N is from 0 to 10T; of A-B, A is from 1 and B from A to 10T'
-	names_mistake take/5,withn=2s ENOENT \
-		'only ,within=DURATION may come after the number, such as 5,within=2s'
-	names_mistake take/5,2s ENOENT \
-		'only ,within=DURATION may come after the number, such as 5,within=2s'
+	names_mistake take/5,withn=2s ENOENT "$why$range"
+	names_mistake take/5,2s ENOENT "$why$range"
 	names_mistake take/5,within=2m ENOENT "not a duration: such as 200ms, 15s or 1h $periods"
 	names_mistake take/5,within= ENOENT "not a duration: such as 200ms, 15s or 1h $periods"
 	names_mistake take/5,within=3651d ERANGE \
 		'out of bounds: a time is whole nanoseconds, up to 3650d'
-	names_mistake eta/5,within=2s ENOENT 'eta has nothing after the number'
+	names_mistake eta/5,within=2s ENOENT 'eta has nothing after the numbers'
 	counts orders granted 0
 }
 

@@ -42,7 +42,7 @@ recipe() {
 	case $(cat "$d/language") in
 	sh) bash -eu "$code" "${@:3}" ;;
 	crontab) sh -c "$(cut -d ' ' -f 7- "$code")" ;; # as cron does, without the times
-	python) python3 "$code" ;;
+	python) PYTHONPATH=$PWD python3 "$code" ;;
 	js) node "$code" ;;
 	# Without figures in /tmp, where a JVM in another process namespace may have the same
 	# number.
@@ -50,6 +50,29 @@ recipe() {
 	go) cp "$code" "$d/fetch.go" && HOME=$d go run "$d/fetch.go" ;;
 	*) fail "nothing runs $(cat "$d/language")" ;;
 	esac
+}
+
+# crate NAME EDITION FEATURES CRATES [ARGUMENT…]: compiles a crate of Debian's into $d.
+crate() {
+	local word arguments=()
+	for word in $3; do arguments+=(--cfg "feature=\"$word\""); done
+	for word in $4; do arguments+=(--extern "$word=$d/lib$word.rlib"); done
+	rustc --crate-name "$1" --crate-type rlib --edition "$2" --cap-lints allow -L "$d" \
+		--out-dir "$d" "${arguments[@]}" "${@:5}" \
+		"/usr/share/cargo/registry/${1//_/-}"-[0-9]*/src/lib.rs
+}
+
+# tokio_is_compiled: as much of it as the recipe needs. The build scripts of the crates are not run:
+# their answers are given.
+tokio_is_compiled() {
+	crate pin_project_lite 2018 '' ''
+	crate cfg_if 2018 '' ''
+	crate log 2015 '' cfg_if --cfg atomic_cas --cfg has_atomics
+	crate libc 2015 extra_traits '' --cfg libc_union --cfg libc_align \
+		--cfg libc_core_cvoid --cfg libc_priv_mod_use --cfg libc_const_extern_fn
+	crate mio 2018 'os-poll os-ext net' 'libc log'
+	crate socket2 2018 all libc
+	crate tokio 2018 'net rt libc mio socket2' 'libc mio socket2 pin_project_lite'
 }
 
 # command_is NAME: a stand-in, from standard input.
@@ -103,6 +126,40 @@ case_git() {
 
 # ratefs_is_found: the commands of a recipe are those of a host on which it is installed.
 ratefs_is_found() { [ -e "$d/bin/ratefs" ] || ln -s "$RATEFS" "$d/bin/ratefs"; }
+
+# nginx_logs N: an nginx serves and logs N requests, and ends.
+nginx_logs() {
+	local n
+	cat > "$d/nginx.conf" <<- END
+		pid $d/nginx.pid;
+		error_log $d/nginx.log;
+		events {}
+		http {
+			access_log $PWD/access.log combined;
+			server { listen 127.0.0.1:8090; location / { return 204; } }
+		}
+	END
+	nginx -p "$d" -c "$d/nginx.conf"
+	for ((n = 1; n <= $1; n++)); do
+		curl -s -g -A 'a "name"' "http://127.0.0.1:8090/$n?[x]"
+	done
+	kill -QUIT "$(cat "$d/nginx.pid")"
+	eventually 30 eval '[ ! -e "$d/nginx.pid" ]' || fail 'nginx is still there'
+}
+
+case_an_access_log() {
+	mkdir "$d/work" "$d/bin"
+	cd "$d/work"
+	PATH=$d/bin:$PATH
+	ratefs_is_found
+	nginx_logs 45
+	# So slow a limit that the time between the requests does not matter.
+	changes='s,key_rate=20/s,key_rate=20/d,' recipe 'Limits tried on an access log' > "$d/out"
+	is 'asked, tokens, at once, by wait_max' \
+		"$(awk '$1 == "site" { print $2, $3, $4, $7 }' "$d/out")" '45 40 40 5'
+	changes= recipe 'Limits tried on an access log' > "$d/out"
+	like 'with the limit of the recipe' "$(cat "$d/out")" '^45 lines .*; 0 left out'
+}
 
 # play: ansible-playbook on this host, with the recipe.
 play() {
@@ -219,6 +276,162 @@ case_python() {
 	all_fetched
 }
 
+# twelve_wait COMMAND…: its twelve tasks stand in the queue, in one thread; then there are tokens
+# for all. The output is in $d/out.
+twelve_wait() {
+	local pid
+	rmdir $m/api
+	empty api
+	"$@" > "$d/out" 2>&1 & pid=$!
+	eventually 60 has api waiting 12 ||
+		fail "$(counter api waiting) wait, not 12: $(cat "$d/out")"
+	is threads "$(awk '/^Threads/ { print $2 }' \
+		"/proc/$(pgrep -f "$d/(code|turns)\$")/status")" 1
+	echo 50/s > $m/api/rate
+	wait $pid || fail "it ends with status $?"
+	counts api granted 13
+}
+
+case_asyncio() {
+	tree
+	block 'asyncio' 1 > turn.py
+	twelve_wait recipe 'asyncio' 2
+	is 'answers of 200' "$(cat "$d/out")" 12
+	is requests "$(wc -l < "$d/requests")" 12
+}
+
+case_tokio() {
+	tree
+	tokio_is_compiled
+	block 'tokio' 1 > turns.rs
+	rustc --edition 2021 -D warnings -L "$d" --extern "tokio=$d/libtokio.rlib" \
+		-o "$d/turns" turns.rs
+	twelve_wait "$d/turns"
+	is 'output' "$(cat "$d/out")" '12 turns'
+}
+
+# hello: asks the service of FastAPI.
+hello() { curl -s -o /dev/null -w '%{http_code} %header{retry-after}' http://localhost:8000/hello; }
+
+case_fastapi() {
+	local answer
+	tree
+	rmdir $m/api
+	limiter api 1/min
+	block 'asyncio' 1 > turn.py
+	block 'FastAPI' 1 > service.py
+	recipe 'FastAPI' 2 > "$d/log" 2>&1 &
+	eventually 60 eval '(exec 3<> /dev/tcp/localhost/8000)' 2> /dev/null ||
+		fail "$(cat "$d/log")"
+	is 'with a token' "$(hello)" '200 '
+	answer=$(hello)
+	like 'without one' "$answer" '^429 [0-9]+$'
+	[ "${answer#* }" -ge 1 ] && [ "${answer#* }" -le 60 ] || fail "come back in ${answer#* } s"
+	counts api granted 1
+	waiting api 0
+	rmdir $m/api
+	limiter api 1/s
+	is 'with a wait' "$(hello; echo; hello)" $'200 \n200 '
+	counts api granted 2
+}
+
+case_systemd() {
+	local service waiter
+	tree
+	block 'A service of systemd' 1 > report.service
+	cp "$here/../../operators/ratefs@.service" .
+	is 'what systemd says' "$(SYSTEMD_UNIT_PATH=$PWD:/lib/systemd/system systemd-analyze \
+		verify --man=no ./report.service 2>&1 | grep -F report.service)" ''
+	command_is make-report <<- 'SH'
+		echo begin >> reports
+		sleep 0.3
+		echo end >> reports
+	SH
+	limiter report max
+	echo 1 > $m/report/concurrency
+	sed -n 's/^ExecStart=//p' report.service > start
+	sh start & service=$!
+	eventually 20 test -s reports
+	sh start & waiter=$!
+	wait $service $waiter
+	is reports "$(tr '\n' ' ' < reports)" 'begin end begin end '
+	counts report slots_opened 2
+}
+
+case_terraform() {
+	tree
+	ratefs_is_found
+	command_is terraform <<< 'echo "$@"; grep "^slots_used " /mnt/rate/cloud/stat'
+	is 'what is run, in a slot' "$(recipe 'Terraform')" \
+		$'apply -parallelism=4 changes.tfplan\nslots_used 1'
+	counts cloud slots_used 0
+}
+
+# The lines of the job run in one shell, as GitLab has it.
+case_ci_jobs() {
+	local first second
+	tree
+	recipe 'CI jobs' 1
+	block 'CI jobs' 2 > .gitlab-ci.yml
+	python3 -c 'import yaml; print(*yaml.safe_load(open(".gitlab-ci.yml"))["deploy"]["script"],
+		sep="\n")' > job
+	command_is make <<- 'SH'
+		echo "begin $1" >> deployments
+		sleep 0.3
+		echo "end $1" >> deployments
+	SH
+	bash -eu job & first=$!
+	eventually 20 test -s deployments
+	bash -eu job & second=$!
+	wait $first $second
+	is deployments "$(tr '\n' ' ' < deployments)" \
+		'begin deploy end deploy begin deploy end deploy '
+	counts deploy slots_opened 2
+}
+
+# attempts CODE: how many requests Python makes of a service that is not available.
+attempts() {
+	: > "$d/requests"
+	python3 -c "$1" > "$d/out" 2>&1
+	grep -c '^/unavailable' "$d/requests"
+}
+
+case_retries_of_sdks() {
+	local aws='import botocore.session, retries
+config = retries.aws if INSIDE else None
+client = botocore.session.Session().create_client("sts", region_name="eu-west-1", config=config,
+    endpoint_url="http://localhost:8080/unavailable", aws_access_key_id="a",
+    aws_secret_access_key="b")
+try: client.get_caller_identity()
+except Exception as failure: print(failure)'
+	local outside=${aws/INSIDE/False} inside=${aws/INSIDE/True}
+	local http='.request("GET", "http://localhost:8080/unavailable")'
+	tree
+	block 'SDKs that retry by themselves' 1 > environment
+	block 'SDKs that retry by themselves' 2 > retries.py
+	is 'of boto3, standard' "$(AWS_RETRY_MODE=standard attempts "$outside")" 3
+	is 'of boto3, switched off outside' "$(. ./environment && attempts "$outside")" 1
+	is 'of boto3, switched off inside' "$(attempts "$inside")" 1
+	is 'of urllib3' "$(attempts "import urllib3; urllib3.PoolManager()$http")" 4
+	is 'of urllib3, switched off' "$(attempts "import retries; retries.http$http")" 1
+	is 'of requests' "$(attempts 'import requests
+requests.get("http://localhost:8080/unavailable")')" 1
+}
+
+# A slot is one operation: the log has no third one begin before one is done.
+case_an_operation() {
+	tree
+	recipe 'An operation that runs on'
+	is 'begun and done' "$(grep -c '^/operations$' "$d/requests") $(
+		grep -c '^/operations/.* done$' "$d/requests")" '4 4'
+	is 'most at a time' "$(awk '
+		/^\/operations$/ && ++now > most { most = now }
+		/ done$/ { now-- }
+		END { print most }' "$d/requests")" 2
+	counts exports slots_opened 4
+	counts api granted "$(wc -l < "$d/requests")"
+}
+
 case_node() {
 	tree
 	is 'answers of 200' "$(recipe 'Node.js')" 12
@@ -243,6 +456,7 @@ case_go() {
 
 # all_say WHAT: each way of giving up.
 all_say() {
+	block 'asyncio' 1 > turn.py
 	is sh "$(recipe 'Giving up' 1)" "$1"
 	is Python "$(recipe 'Giving up' 2)" "$1"
 	is Go "$(recipe 'Giving up' 3)" "$1"
@@ -338,7 +552,7 @@ case_deadline() {
 }
 
 case_shared_pool() {
-	local n
+	local n readers=()
 	tree
 	recipe 'A shared pool with two workstreams' 1
 	is 'what they did' "$(recipe 'A shared pool with two workstreams' 2)" $'online\nbatch'
@@ -346,4 +560,18 @@ case_shared_pool() {
 	counts db/batch granted 10
 	counts db granted 11
 	is "rate of batch" "$(cat $m/db/batch/rate)" 50/s
+	recipe 'A shared pool with two workstreams' 3
+	echo 1/h > $m/db/rate # until all wait
+	while cat $m/db/try; do :; done > /dev/null 2>&1
+	for ((n = 0; n < 20; n++)); do
+		(read -r _ < $m/db/batch/token && echo batch >> came) &
+		readers+=($!)
+	done
+	waiting db/batch 20
+	(read -r _ < $m/db/online/token && echo online >> came) &
+	readers+=($!)
+	waiting db/online 1
+	echo 20/s > $m/db/rate
+	wait "${readers[@]}"
+	[ "$(grep -n online came | cut -d : -f 1)" -le 10 ] || fail "$(cat came)"
 }

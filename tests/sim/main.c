@@ -2,12 +2,13 @@
  * simulate - runs the core of ratefs on virtual time.
  *
  *	simulate [--seed N] [--hosts N] [--quiet|--terse] [TRACE]
- *	simulate --random [--seed N] [--for TIME] [--hosts N] [--quiet|--terse]
+ *	simulate --random [--seed N] [--for TIME] [--hosts N] [--order] [--quiet|--terse]
  *
  * Reads a trace from standard input or the file named, or makes one up and prints it as comments
  * before what happens, so that it can be cut out and edited. Prints what happened, and a summary.
  * --quiet prints the summary alone, --terse leaves out grants. A trace is of one host, unless it
- * begins with `fleet N` or --hosts is given.
+ * begins with `fleet N` or --hosts is given. One made up with --order is about
+ * the order among siblings, and with --hosts over those of a fleet.
  *
  * Exit status: 0, 1 when an invariant does not hold, 2 when the command line or the trace is not
  * understood or gets nowhere.
@@ -15,6 +16,7 @@
 #include "tests/sim/invariants/empty_check.h"
 #include "tests/sim/base/memory.h"
 #include "tests/sim/base/random.h"
+#include "tests/sim/base/zones.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>
@@ -26,7 +28,8 @@ enum { STATUS_BROKEN = 1, STATUS_WRONG = 2, FIRST_READ = 65536 };
 
 static const char USAGE[] =
 	"usage: simulate [--seed N] [--hosts N] [--quiet|--terse] [TRACE]\n"
-	"       simulate --random [--seed N] [--for TIME] [--hosts N] [--quiet|--terse]\n"
+	"       simulate --random [--seed N] [--for TIME] [--hosts N] [--order] "
+	"[--quiet|--terse]\n"
 	"of slots a trace says: open PATH/slot as NAME, close NAME; slots PATH (the mean number\n"
 	"since the last time); workers PATH [key NAME] K [slot] [work D];\n"
 	"service PATH RATE [latency D] [knee N] [jitter %]\n";
@@ -38,6 +41,7 @@ struct options {
 	bool quiet;
 	bool terse;
 	bool random;
+	bool order;
 	bool help;
 	const char *trace;
 };
@@ -73,6 +77,8 @@ static int parse_options(struct options *options, char **words)
 			options->terse = true;
 		} else if (!strcmp(word, "--random")) {
 			options->random = true;
+		} else if (!strcmp(word, "--order")) {
+			options->order = true;
 		} else if (!strcmp(word, "--help")) {
 			options->help = true;
 		} else if (!strcmp(word, "--seed") || !strcmp(word, "--hosts") ||
@@ -92,6 +98,8 @@ static int parse_options(struct options *options, char **words)
 		return wrong("too many:", "--hosts");
 	if (options->random && options->trace)
 		return wrong("made up or read, not both:", options->trace);
+	if (options->order && !options->random)
+		return wrong("of random traces:", "--order");
 	return 0;
 }
 
@@ -175,6 +183,7 @@ int main(int argc, char **argv)
 	int status;
 
 	(void)argc;
+	zone_use(&LIBRARY_ZONES);
 	if (parse_options(&options, argv + 1))
 		return STATUS_WRONG;
 	if (options.help) {
@@ -183,8 +192,12 @@ int main(int argc, char **argv)
 	}
 	if (!options.random)
 		text = read_trace(options.trace);
+	else if (options.hosts && options.order)
+		text = random_dues(options.seed, options.for_ns, (unsigned int)options.hosts);
 	else if (options.hosts)
 		text = random_fleet(options.seed, options.for_ns, (unsigned int)options.hosts);
+	else if (options.order)
+		text = random_order(options.seed, options.for_ns);
 	else
 		text = random_trace(options.seed, options.for_ns);
 	if (!text)

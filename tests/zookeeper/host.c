@@ -31,6 +31,12 @@ void daemon_unlock(struct daemon *daemon)
 	pthread_mutex_unlock(&daemon->lock);
 }
 
+void daemon_tell_wall(struct daemon *daemon, uint64_t now_ns)
+{
+	(void)daemon;
+	(void)now_ns;
+}
+
 void engine_run(struct engine *engine, uint64_t now_ns)
 {
 	(void)engine;

@@ -72,6 +72,15 @@ static void model_insert(struct model *model, size_t i, uint64_t key)
 	model->keys[i] = key;
 }
 
+/* Inserts node @i, which is likely to come after @latest. */
+static void insert_behind(struct model *model, size_t i, uint64_t key, size_t latest)
+{
+	heap_insert_by(&model->heap, &model->nodes[i], key,
+		       model->held[latest] ? &model->nodes[latest] : NULL, NULL);
+	model->held[i] = true;
+	model->keys[i] = key;
+}
+
 static void model_remove(struct model *model, size_t i)
 {
 	heap_remove(&model->heap, &model->nodes[i]);
@@ -130,6 +139,22 @@ static void test_keys_come_out_in_order_however_they_went_in(void **state)
 	drain(&model);
 	for (size_t i = 0; i < NODES; i++)
 		model_insert(&model, i, i * 7919 % NODES);
+	drain(&model);
+	for (size_t i = 0; i < NODES; i++)
+		insert_behind(&model, i, i * 7919 % NODES, i ? i - 1 : i);
+	drain(&model);
+}
+
+static void test_each_may_come_behind_the_latest(void **state)
+{
+	struct model model = {0};
+
+	(void)state;
+	for (size_t i = 0; i < NODES; i++) {
+		insert_behind(&model, i, i / 2, i ? i - 1 : i);
+		assert_ptr_equal(model.nodes[i].back, &model.nodes[i ? i - 1 : i]);
+	}
+	assert_agrees(&model);
 	drain(&model);
 }
 
@@ -203,7 +228,7 @@ static void random_step(struct model *model, uint64_t key_range)
 	size_t i = (size_t)draw(model, NODES);
 	uint64_t key = draw(model, key_range);
 
-	switch (draw(model, 4)) {
+	switch (draw(model, 5)) {
 	case 0:
 		if (model->heap.root)
 			model_remove(model, (size_t)(model->heap.root - model->nodes));
@@ -212,6 +237,10 @@ static void random_step(struct model *model, uint64_t key_range)
 		heap_place(&model->heap, &model->nodes[i], key);
 		model->held[i] = true;
 		model->keys[i] = key;
+		break;
+	case 2:
+		if (!model->held[i])
+			insert_behind(model, i, key, (size_t)draw(model, NODES));
 		break;
 	default:
 		if (model->held[i])
@@ -277,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_an_empty_heap_has_no_root),
 		cmocka_unit_test(test_removing_a_node_that_is_in_no_heap_does_nothing),
 		cmocka_unit_test(test_keys_come_out_in_order_however_they_went_in),
+		cmocka_unit_test(test_each_may_come_behind_the_latest),
 		cmocka_unit_test(test_equal_keys_all_come_out),
 		cmocka_unit_test(test_the_greatest_and_the_smallest_key_are_keys_like_others),
 		cmocka_unit_test(test_any_node_can_be_removed_from_any_place),

@@ -162,8 +162,8 @@ static void close_session(struct coordinator *coordinator)
 
 /*
  * Whatever needs no more than itself: setting the claim of another host wakes it, deleting its own
- * is leaving, and nothing depends on either; a /g overwritten by a foreign hand is written again at
- * the version that was not understood.
+ * is leaving, setting a folder of claims tells of quotas, and nothing depends on these; a /g
+ * overwritten by a foreign hand is written again at the version that was not understood.
  */
 static bool stands_alone(const struct request *request)
 {
@@ -171,7 +171,7 @@ static bool stands_alone(const struct request *request)
 
 	if (request->operation_count != 1)
 		return false;
-	if (!strncmp(o->path, "/w/", 3))
+	if (!strncmp(o->path, "/w/", 3) || !strcmp(o->path, "/w"))
 		return o->kind == OPERATION_SET || o->kind == OPERATION_DELETE;
 	return o->kind == OPERATION_SET && !strcmp(o->path, "/g") && o->version != NODE_VERSION_ANY;
 }

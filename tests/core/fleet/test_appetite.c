@@ -61,6 +61,38 @@ static void test_a_change_is_seen_within_a_second(void **state)
 	assert_true(need_a_second(&reader) < 1);
 }
 
+/* 2.5/s: in five seconds without a token it is hard to tell that from chance. */
+static void test_ten_tokens_that_do_not_come_end_a_small_demand(void **state)
+{
+	struct reader reader = reader_of(30);
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		pass(&reader, 1, 1, false);
+		pass(&reader, 3, 0, false);
+	}
+	pass(&reader, 35, 0, false);
+	assert_true(need_a_second(&reader) > 2);
+	pass(&reader, 5, 0, false);
+	assert_true(need_a_second(&reader) == 0);
+	pass(&reader, 300, 0, false);
+	assert_true(need_a_second(&reader) == 0);
+}
+
+static void test_a_reader_that_waits_is_not_silent(void **state)
+{
+	struct reader reader = reader_of(30);
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		pass(&reader, 1, 1, false);
+		pass(&reader, 3, 0, false);
+	}
+	reader.facts.waiting = 1;
+	pass(&reader, 45, 0, true);
+	assert_true(need_a_second(&reader) > 0);
+}
+
 static void test_chance_is_no_change(void **state)
 {
 	struct reader reader = reader_of(200);
@@ -316,6 +348,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_steady_reader_needs_what_it_asks_for),
 		cmocka_unit_test(test_a_change_is_seen_within_a_second),
+		cmocka_unit_test(test_ten_tokens_that_do_not_come_end_a_small_demand),
+		cmocka_unit_test(test_a_reader_that_waits_is_not_silent),
 		cmocka_unit_test(test_chance_is_no_change),
 		cmocka_unit_test(test_a_backlog_is_worked_off_in_two_seconds),
 		cmocka_unit_test(test_a_hungry_reader_has_all_soon),

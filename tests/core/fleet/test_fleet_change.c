@@ -3,6 +3,7 @@
 
 #include "core/fleet/garbage.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static const char ONE[] = "rate=10/s\npartitions.count=1\n";
@@ -533,7 +534,7 @@ static void test_a_list_that_is_torn_once_changes_nothing(void **state)
 	scene_close(&scene);
 }
 
-static void test_the_end_of_a_host_is_swept_an_hour_later(void **state)
+static void test_the_end_of_a_host_is_swept_a_day_later(void **state)
 {
 	struct scene scene;
 
@@ -544,7 +545,7 @@ static void test_the_end_of_a_host_is_swept_an_hour_later(void **state)
 	garbage_add_end(scene.fleet, "bbbbbbbbbbbbb", 3);
 	garbage_add_end(scene.fleet, "bbbbbbbbbbbbb", 3);
 	garbage_add_end(scene.fleet, "ccccccccccccc", 3);
-	scene_run(&scene, 2600 * SEC);
+	scene_run(&scene, UINT64_C(90000) * SEC);
 	assert_non_null(scene_node(&scene, "/d/bbbbbbbbbbbbb+3"));
 	scene_run(&scene, 2000 * SEC);
 	assert_null(scene_node(&scene, "/d/bbbbbbbbbbbbb+3"));
@@ -1184,6 +1185,98 @@ static void test_a_successor_does_not_know_which_names_were_left_and_waits_q_wit
 	scene_close(&scene);
 }
 
+static void test_a_fleet_shares_no_slots_and_windows_of_a_key(void **state)
+{
+	struct scene scene;
+	struct change change;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	change = writing(a, "key_concurrency=3\n");
+	assert_int_equal(scene_change(&scene, &change), -EINVAL);
+	assert_non_null(strstr(change.error, "key_concurrency is for one host alone"));
+	change = making(&scene, "b", "key_concurrency=3\n");
+	assert_int_equal(scene_change(&scene, &change), -EINVAL);
+	change = writing(a, "key_rate=10/day@00:00\n");
+	assert_int_equal(scene_change(&scene, &change), -ERANGE);
+	assert_non_null(strstr(change.error, "cannot share windows of the calendar of a key"));
+	change = writing(a, "key.bob.rate=10/day@00:00\n");
+	assert_int_equal(scene_change(&scene, &change), -ERANGE);
+	change = writing(a, "key_rate=x=10/day@00:00\n");
+	assert_int_equal(scene_change(&scene, &change), -ERANGE);
+	change = writing(a, "key_concurrency=max\nkey.bob.rate=5/s\n");
+	assert_int_equal(scene_change(&scene, &change), 0);
+	scene_close(&scene);
+}
+
+/* A limiter whose keys have @limit cannot lease them: @why. It can with another. */
+static void refuses_to_lease(struct scene *scene, struct limiter *limiter, const char *limit,
+			     const char *why)
+{
+	struct change change = writing(limiter, limit);
+
+	assert_int_equal(scene_change(scene, &change), 0);
+	change = writing(limiter, "key_share=leased\n");
+	assert_int_equal(scene_change(scene, &change), -ERANGE);
+	assert_non_null(strstr(change.error, why));
+	change = writing(limiter, "key_share=leased\nkey_rate=1/s\n");
+	assert_int_equal(scene_change(scene, &change), 0);
+}
+
+static void test_a_key_that_is_leased_has_no_units(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_open(&scene);
+	refuses_to_lease(&scene, scene_make(&scene, "a", ONE), "key_rate=1/s x=2/s:20\n",
+			 "units of a key cannot be leased");
+	scene_close(&scene);
+}
+
+static void test_a_key_that_is_leased_has_no_strict_window(void **state)
+{
+	struct scene scene;
+	struct change change;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	refuses_to_lease(&scene, a, "key_rate=10/60s,strict\n",
+			 "a strict window of a key cannot be leased");
+	change = writing(a, "key.bob.rate=10/60s,strict\n");
+	assert_int_equal(scene_change(&scene, &change), -ERANGE);
+	change = writing(a, "key.bob.rate=10/60s,strict\nkey_share=proportional\n");
+	assert_int_equal(scene_change(&scene, &change), 0);
+	scene_close(&scene);
+}
+
+static void test_more_overrides_than_a_node_holds_are_refused(void **state)
+{
+	static char config[4 * RECORD_OVERRIDES_MAX];
+	struct change change;
+	struct scene scene;
+	struct limiter *a;
+	size_t used = 0;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	for (unsigned int i = 0; used < RECORD_OVERRIDES_MAX - 64; i++)
+		used += (size_t)snprintf(config + used, sizeof(config) - used,
+					 "key.user-%u.rate=10/s\n", i);
+	change = writing(a, config);
+	assert_int_equal(scene_change(&scene, &change), 0);
+	snprintf(config, sizeof(config), "key.one-more-of-them-%040d.rate=10/s\n", 0);
+	change = writing(a, config);
+	assert_int_equal(scene_change(&scene, &change), -ENOSPC);
+	assert_non_null(strstr(change.error, "at most 700000"));
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1205,7 +1298,7 @@ int main(void)
 		cmocka_unit_test(test_a_host_that_joins_sweeps_tiles_that_no_host_did),
 		cmocka_unit_test(test_leaves_that_were_deleted_by_hand_are_numbered_anew),
 		cmocka_unit_test(test_a_list_that_is_torn_once_changes_nothing),
-		cmocka_unit_test(test_the_end_of_a_host_is_swept_an_hour_later),
+		cmocka_unit_test(test_the_end_of_a_host_is_swept_a_day_later),
 		cmocka_unit_test(test_without_a_connection_a_change_is_refused_in_time),
 		cmocka_unit_test(test_a_connection_that_is_lost_refuses_a_change_in_time_too),
 		cmocka_unit_test(test_limiter_that_another_host_made_and_tuned_appears_here),
@@ -1239,6 +1332,10 @@ int main(void)
 		cmocka_unit_test(test_a_host_that_joins_knows_the_names_that_were_left),
 		cmocka_unit_test(
 			test_a_successor_does_not_know_which_names_were_left_and_waits_q_with_all),
+		cmocka_unit_test(test_a_fleet_shares_no_slots_and_windows_of_a_key),
+		cmocka_unit_test(test_a_key_that_is_leased_has_no_units),
+		cmocka_unit_test(test_a_key_that_is_leased_has_no_strict_window),
+		cmocka_unit_test(test_more_overrides_than_a_node_holds_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("fleet_change", tests, NULL, NULL);

@@ -958,7 +958,7 @@ static void test_tokens_are_saved_up_for_a_poller_of_more_than_a_host_can_hold(v
 	scene_run(&scene, 100 * MS);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_in_range(a->buckets[0].burst, 1, 49);
-	poller_init(&poller, a, 50, 50);
+	poller_init(&poller, a, 50, 50, NULL);
 	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
 	scene_run(&scene, SEC);
 	assert_true(poller_fetch(&scene.engine.schedule, &poller));
@@ -974,7 +974,7 @@ static void test_a_poller_where_nothing_is_held_gets_partitions(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "rate=1000/s\nburst=100\npartitions.count=10");
-	poller_init(&poller, a, 50, 50);
+	poller_init(&poller, a, 50, 50, NULL);
 	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
 	scene_run(&scene, 500 * MS);
 	assert_true(poller_fetch(&scene.engine.schedule, &poller));
@@ -996,11 +996,14 @@ static void test_token_returned_where_nothing_is_held_is_none(void **state)
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_int_equal(a->holding->usable, 0);
 	/* The partition went back full: the token would be one more than the burst. */
-	assert_int_equal(engine_charge(&scene.engine, a, -1, scene.now_ns), 0);
+	assert_int_equal(
+		engine_charge(&scene.engine, a, &(struct charge){.tokens = -1}, scene.now_ns), 0);
 	assert_int_equal(a->buckets[0].level, 0);
 	/* A debt is owed, and what comes back pays it. */
-	assert_int_equal(engine_charge(&scene.engine, a, 3, scene.now_ns), 0);
-	assert_int_equal(engine_charge(&scene.engine, a, -2, scene.now_ns), 0);
+	assert_int_equal(
+		engine_charge(&scene.engine, a, &(struct charge){.tokens = 3}, scene.now_ns), 0);
+	assert_int_equal(
+		engine_charge(&scene.engine, a, &(struct charge){.tokens = -2}, scene.now_ns), 0);
 	assert_int_equal(a->buckets[0].level, -1);
 	scene_close(&scene);
 }

@@ -429,8 +429,9 @@ static void test_no_limiter_grants_what_it_has_saved_while_another_loses_its_rig
 	struct scene scene;
 	struct limiter *a, *c;
 	struct guest holds, older, newer;
-	struct change change = {
-		.kind = CHANGE_MAKE, .name = "c", .text = "rate=10/s\nburst=7\npartitions.count=1"};
+	struct change change = {.kind = CHANGE_MAKE,
+				.name = "c",
+				.text = "rate=10/s\nburst=7\npartitions.count=1\npriority=1"};
 
 	(void)state;
 	scene_open(&scene);

@@ -440,7 +440,8 @@ static struct share weigh(struct claim *claims, uint32_t count, uint64_t own,
 	struct claim_line line = {.claims = all, .count = count, .own = own};
 
 	memcpy(all, claims, count * sizeof(*claims));
-	return portion_weigh(&line, holders, holder_count, 1, 4000, least);
+	return portion_weigh(&line, holders, holder_count, &(struct claim){.weight = 1}, 4000,
+			     least);
 }
 
 static void test_a_holder_without_a_claim_wants_what_it_holds(void **state)
@@ -503,6 +504,16 @@ static void test_hosts_take_turns_where_there_are_too_few_pieces(void **state)
 	assert_true(decide(&facts).turn_ends);
 	assert_true(decide(&facts).claims);
 	facts.saves_up = true;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.saves_up = false;
+	facts.turn_ns = 10 * SEC;
+	facts.token_ns = facts.now_ns + 5 * SEC;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.token_ns++;
+	assert_int_equal(decide(&facts).gives, 1500);
+	assert_true(decide(&facts).turn_ends);
+	facts.first = 1;
+	facts.is_of_use = false;
 	assert_int_equal(decide(&facts).gives, 0);
 }
 

@@ -1,5 +1,6 @@
 /* Tests of share: a host that wants little gets it, and the others share the rest by weight. */
 #include "core/fleet/share.h"
+#include "tests/core/draw.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,17 +11,6 @@
 #include <cmocka.h>
 
 enum { CLAIMS_MAX = 200, ROUNDS = 3000 };
-
-static uint64_t random_state;
-
-/* xorshift64*: Marsaglia (2003), Vigna (2016). */
-static uint32_t draw(uint32_t below)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (uint32_t)((random_state * UINT64_C(2685821657736338717) >> 33) % below);
-}
 
 static const struct claim *find(const struct claim *claims, uint32_t count, uint64_t sequence)
 {
@@ -39,9 +29,9 @@ static void assert_shares(uint32_t capacity, uint32_t count, const uint32_t *wan
 	struct claim claims[CLAIMS_MAX];
 
 	for (uint32_t i = 0; i < count; i++)
-		claims[i] = (struct claim){wants[i], weights ? weights[i] : 1, 10 * i, UINT32_MAX,
-					   NULL};
-	share_divide(claims, count, capacity);
+		claims[i] = (struct claim){
+			.wanted = wants[i], .weight = weights ? weights[i] : 1, .sequence = 10 * i};
+	division_plain(claims, count, capacity);
 	for (uint32_t i = 0; i < count; i++)
 		assert_int_equal(find(claims, count, 10 * i)->gets, expected[i]);
 }
@@ -97,19 +87,20 @@ static void test_more_hosts_than_partitions_are_served_in_order_of_sequence(void
 
 	(void)state;
 	for (uint32_t i = 0; i < CLAIMS_MAX; i++)
-		claims[i] = (struct claim){1 + i % 3, 1, CLAIMS_MAX - i, UINT32_MAX, NULL};
-	share_divide(claims, CLAIMS_MAX, 20);
+		claims[i] = (struct claim){
+			.wanted = 1 + i % 3, .weight = 1, .sequence = CLAIMS_MAX - i};
+	division_plain(claims, CLAIMS_MAX, 20);
 	for (uint32_t i = 0; i < CLAIMS_MAX; i++)
 		assert_int_equal(claims[i].gets, claims[i].sequence <= 20);
 }
 
 static void test_of_nothing_each_host_gets_nothing(void **state)
 {
-	struct claim one = {5, 1, 1, UINT32_MAX, NULL};
+	struct claim one = {.wanted = 5, .weight = 1, .sequence = 1, .gets = UINT32_MAX};
 
 	(void)state;
 	assert_shares(0, 3, LIST(1000, 1, 0), LIST(1, 1000, 7), LIST(0, 0, 0));
-	share_divide(&one, 0, 100);
+	division_plain(&one, 0, 100);
 	assert_int_equal(one.gets, UINT32_MAX);
 }
 
@@ -120,8 +111,9 @@ static void test_the_largest_numbers_do_not_overflow(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < CLAIMS_MAX; i++)
-		claims[i] = (struct claim){UINT32_MAX, 1000, UINT64_MAX - i, 0, NULL};
-	share_divide(claims, CLAIMS_MAX, UINT32_MAX);
+		claims[i] = (struct claim){
+			.wanted = UINT32_MAX, .weight = 1000, .sequence = UINT64_MAX - i};
+	division_plain(claims, CLAIMS_MAX, UINT32_MAX);
 	for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
 		sum += claims[i].gets;
 		assert_in_range(claims[i].gets, UINT32_MAX / CLAIMS_MAX,
@@ -133,13 +125,14 @@ static void test_the_largest_numbers_do_not_overflow(void **state)
 /* Some claims, few or many, of alike or very different weights, with sequences in no order. */
 static uint32_t draw_claims(struct claim *claims, uint32_t most_weight)
 {
-	uint32_t count = 1 + draw(draw(2) ? 6 : 40), most = 1 + draw(draw(2) ? 10 : 400);
+	uint32_t count = 1 + draw32(draw32(2) ? 6 : 40), most = 1 + draw32(draw32(2) ? 10 : 400);
 
 	for (uint32_t i = 0; i < count; i++)
-		claims[i] = (struct claim){draw(most + 1), 1 + draw(most_weight), 3 * i + 1, 0,
-					   NULL};
+		claims[i] = (struct claim){.wanted = draw32(most + 1),
+					   .weight = 1 + draw32(most_weight),
+					   .sequence = 3 * i + 1};
 	for (uint32_t i = count; i > 1; i--) {
-		uint32_t j = draw(i);
+		uint32_t j = draw32(i);
 		uint64_t sequence = claims[i - 1].sequence;
 
 		claims[i - 1].sequence = claims[j].sequence;
@@ -189,13 +182,13 @@ static void test_equal_weights_share_as_if_filled_unit_by_unit(void **state)
 		uint64_t order[CLAIMS_MAX];
 		uint32_t count, capacity;
 
-		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		draw_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		count = draw_claims(claims, 1);
-		capacity = draw(600);
+		capacity = draw32(600);
 		fill(claims, count, capacity, gets);
 		for (uint32_t i = 0; i < count; i++)
 			order[i] = claims[i].sequence;
-		share_divide(claims, count, capacity);
+		division_plain(claims, count, capacity);
 		for (uint32_t i = 0; i < count; i++) {
 			if (find(claims, count, order[i])->gets != gets[i])
 				fail_msg("seed %llu: claim %llu gets %u, not %u",
@@ -231,10 +224,10 @@ static void test_shares_have_the_right_sum_stay_in_bounds_and_are_fair(void **st
 		uint64_t wanted = 0, sum = 0;
 		uint32_t count, capacity;
 
-		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
-		count = draw_claims(claims, draw(2) ? 4 : 1000);
-		capacity = draw(600);
-		share_divide(claims, count, capacity);
+		draw_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		count = draw_claims(claims, draw32(2) ? 4 : 1000);
+		capacity = draw32(600);
+		division_plain(claims, count, capacity);
 		for (uint32_t i = 0; i < count; i++) {
 			assert_true(claims[i].gets <= claims[i].wanted);
 			wanted += claims[i].wanted;
@@ -253,17 +246,17 @@ static void test_the_order_in_which_claims_are_seen_does_not_matter(void **state
 	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
 		uint32_t count, capacity;
 
-		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
-		count = draw_claims(one, draw(2) ? 1 : 1000);
-		capacity = draw(600);
+		draw_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		count = draw_claims(one, draw32(2) ? 1 : 1000);
+		capacity = draw32(600);
 		for (uint32_t i = 0; i < count; i++) {
-			uint32_t j = draw(i + 1);
+			uint32_t j = draw32(i + 1);
 
 			other[i] = other[j];
 			other[j] = one[i];
 		}
-		share_divide(one, count, capacity);
-		share_divide(other, count, capacity);
+		division_plain(one, count, capacity);
+		division_plain(other, count, capacity);
 		for (uint32_t i = 0; i < count; i++)
 			assert_int_equal(find(other, count, one[i].sequence)->gets, one[i].gets);
 	}
@@ -274,8 +267,9 @@ static struct claim_line line_of(struct claim *claims, uint32_t count, const uin
 				 uint32_t own)
 {
 	for (uint32_t i = 0; i < count; i++)
-		claims[i] = (struct claim){wants[i], 1, 10 * i, UINT32_MAX, NULL};
-	return (struct claim_line){claims, count, own < count ? 10 * own : UINT64_MAX};
+		claims[i] = (struct claim){.wanted = wants[i], .weight = 1, .sequence = 10 * i};
+	return (struct claim_line){
+		.claims = claims, .count = count, .own = own < count ? 10 * own : UINT64_MAX};
 }
 
 static struct share weigh(uint32_t capacity, uint32_t count, const uint32_t *wants, uint32_t own,

@@ -270,8 +270,8 @@ static void weigh(struct scene *scene, struct host *host)
 	host->free = LEAVES;
 	for (uint32_t i = 0; i < count; i++)
 		host->free -= seen[i].leaves;
-	host->share = portion_weigh(&line, holders, count, host->weight, LEAVES,
-				    facts_of(scene, host).least);
+	host->share = portion_weigh(&line, holders, count, &(struct claim){.weight = host->weight},
+				    LEAVES, facts_of(scene, host).least);
 	host->is_seen = true;
 	host->stale_ns = 0;
 	host->listed_ns = scene->now_ns;

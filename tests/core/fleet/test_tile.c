@@ -72,8 +72,11 @@ static void test_the_longest_name_fits(void **state)
 	char text[TILE_TEXT];
 
 	(void)state;
-	for (int i = 0; i < LIMITS_MAX; i++)
-		tile.rest.nano[i] = -(((i128)1 << 61) * NANO - 1);
+	for (int i = 0; i < LIMITS_MAX; i++) {
+		tile.rest.nano[i] = ((i128)1 << 61) * NANO - 1;
+		tile.rest.begin_s[i] = 9999999999;
+		tile.rest.windows |= 1u << i;
+	}
 	tile_print(&tile, text);
 	assert_in_range(strlen(text), TILE_TEXT - 16, TILE_TEXT - 1);
 	(void)tile_of(text);
@@ -274,6 +277,58 @@ static void test_amounts_are_what_buckets_take(void **state)
 	assert_int_equal(rest_part(&rest, 0).tokens, -3);
 }
 
+static void test_a_name_says_what_was_used_of_which_window(void **state)
+{
+	struct tile tile = tile_of("0-99+7+3:20.5@1732320000,0@?,7,0@0");
+
+	(void)state;
+	assert_int_equal(tile.rest.count, 4);
+	assert_int_equal(tile.rest.windows, 11);
+	assert_true(tile.rest.nano[0] == 20 * NANO + NANO / 2);
+	assert_int_equal(tile.rest.begin_s[0], 1732320000);
+	assert_true(tile.rest.begin_s[1] == WINDOW_UNKNOWN);
+	assert_false(rest_is_window(&tile.rest, 2));
+	assert_int_equal(tile.rest.begin_s[3], 0);
+	assert_false(tile_parse("0+7+3:-1@1732320000", &tile));
+	assert_false(tile_parse("0+7+3:1@01732320000", &tile));
+	assert_false(tile_parse("0+7+3:1@", &tile));
+	assert_false(tile_parse("0+7+3:1@17323200000", &tile));
+	assert_false(tile_parse("0+7+3:1@??", &tile));
+	assert_false(tile_parse("0+7+3:1@-5", &tile));
+}
+
+static void test_of_tiles_that_are_merged_the_later_window_counts(void **state)
+{
+	const struct rest full = {.saved = 3, .count = 1, .windows = 1};
+	const char *const names[] = {"0-9+2+3:4@100", "10-19+2+3:5@100", "20-29+2+3:7@200",
+				     "30-39+2+3", "40-49+2+2:1@300"};
+	struct tiles tiles = tiles_of(names, 5, 50);
+
+	(void)state;
+	tiles_merge(&tiles, 0, &full);
+	assert_tile(&tiles, 0, "0-19+2+3:9@100");
+	tiles_merge(&tiles, 0, &full);
+	assert_tile(&tiles, 0, "0-29+2+3:7@200");
+	tiles_merge(&tiles, 0, &full);
+	assert_tile(&tiles, 0, "0-39+2+3:7@200");
+	/* Of another time it is not known. */
+	tiles_merge(&tiles, 0, &full);
+	assert_tile(&tiles, 0, "0-49+2+3:0@?");
+	tiles_free(&tiles);
+}
+
+static void test_a_split_shares_what_was_used_of_a_window(void **state)
+{
+	const char *const names[] = {"0-9+2+3:7@100"};
+	struct tiles tiles = tiles_of(names, 1, 10);
+
+	(void)state;
+	assert_true(tiles_cut(&tiles, 4));
+	assert_tile(&tiles, 0, "0-3+2+3:2.8@100");
+	assert_tile(&tiles, 1, "4-9+2+3:4.2@100");
+	tiles_free(&tiles);
+}
+
 static void test_only_equal_states_side_by_side_merge(void **state)
 {
 	const char *const names[] = {"0.abcdefghijk27", "1.abcdefghijk27", "2.bbcdefghijk27",
@@ -306,6 +361,9 @@ int main(void)
 		cmocka_unit_test(test_tiles_of_which_nothing_was_taken_are_full),
 		cmocka_unit_test(test_of_what_was_left_under_other_settings_debts_count),
 		cmocka_unit_test(test_amounts_are_what_buckets_take),
+		cmocka_unit_test(test_a_name_says_what_was_used_of_which_window),
+		cmocka_unit_test(test_of_tiles_that_are_merged_the_later_window_counts),
+		cmocka_unit_test(test_a_split_shares_what_was_used_of_a_window),
 		cmocka_unit_test(test_only_equal_states_side_by_side_merge),
 	};
 

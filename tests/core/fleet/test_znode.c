@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -218,14 +219,15 @@ static void test_a_claim_is_read_whole_or_refused(void **state)
 		"abcdefghijk17-3-1-0000000004",
 		"abcdefghijk27-3-1-99999999999999999",
 	};
+	struct part parts[PARTS_MAX];
 	char name[ZNODE_TEXT];
 	struct claim claim;
 
 	(void)state;
-	znode_claim_print(HID, 3, 20, name);
+	znode_claim_print(HID, 3, 20, NULL, 0, name);
 	assert_string_equal(name, "abcdefghijk27-3-20-");
 	strcat(name, "0000000004");
-	assert_true(znode_claim_parse(name, &claim));
+	assert_true(znode_claim_parse(name, &claim, parts));
 	assert_int_equal(claim.wanted, 3);
 	assert_int_equal(claim.weight, 20);
 	assert_true(claim.sequence == 4);
@@ -233,7 +235,88 @@ static void test_a_claim_is_read_whole_or_refused(void **state)
 	assert_true(znode_claim_is_of(name, HID));
 	assert_false(znode_claim_is_of(name, "abcdefghijk22"));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		assert_false(znode_claim_parse(names[i], &claim));
+		assert_false(znode_claim_parse(names[i], &claim, parts));
+}
+
+static void test_a_claim_says_what_each_child_wants(void **state)
+{
+	static const struct part wants[] = {
+		{.child = 0, .wanted = 3},
+		{.child = 17, .wanted = 4096},
+		{.child = UINT64_C(999999999999999999), .wanted = 1},
+		{.child = PART_REST, .wanted = 50, .weight = 700, .priority = 9},
+		{.child = PART_REST, .wanted = 1, .weight = 2000000, .priority = 0},
+	};
+	const uint32_t count = sizeof(wants) / sizeof(wants[0]);
+	struct part parts[PARTS_MAX];
+	char name[ZNODE_TEXT];
+	struct claim claim;
+
+	(void)state;
+	znode_claim_print(HID, 4096, 20, wants, count, name);
+	assert_string_equal(name, "abcdefghijk27-4096-20+0.3+17.4096+999999999999999999.1"
+				  "+p9.50.700+p0.1.999999-");
+	assert_int_equal(znode_claim_parts_bytes(name), strlen(name) - 21 - 1);
+	strcat(name, "0000000004");
+	assert_int_equal(znode_claim_parts_bytes(name), strlen(name) - 21 - 11);
+	assert_true(znode_claim_parse(name, &claim, parts));
+	assert_int_equal(claim.wanted, 4096);
+	assert_true(claim.sequence == 4);
+	assert_int_equal(claim.part_count, count);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_true(parts[i].child == wants[i].child);
+		assert_int_equal(parts[i].wanted, wants[i].wanted);
+		assert_int_equal(parts[i].priority, wants[i].priority);
+	}
+	assert_int_equal(parts[3].weight, 700);
+	assert_int_equal(parts[4].weight, 999999);
+	/* Claims to a key have none. */
+	assert_false(znode_claim_parse(name, &claim, NULL));
+}
+
+static void test_parts_of_a_claim_are_read_whole_or_refused(void **state)
+{
+	static const char *const parts[] = {
+		"+",
+		"+1",
+		"+1.",
+		"+1.0",
+		"+1.4097",
+		"+1.11",
+		"+x.1",
+		"+-1.1",
+		"+1.1.1",
+		"+1.1+",
+		"+1.1+1.1",
+		"+2.1+1.1",
+		"++1.1",
+		"+1.1 ",
+		"+p1.1",
+		"+p1.1.0",
+		"+p10.1.1",
+		"+p1.0.1",
+		"+p1.1.1.1",
+		"+p1.1.1000000",
+		"+p.1.1",
+		"+p1.1.1+1.1",
+		"+p1.1.1+p1.1.1",
+		"+p1.1.1+p2.1.1",
+		"+1234567890123456789.1",
+		"+18446744073709551615.1",
+		"+1.1+2.1+3.1+4.1+5.1+6.1+7.1+8.1+9.1",
+		"+1.1+2.1+3.1+4.1+5.1+6.1+7.1+8.1+9.1+p9.1.1",
+	};
+	struct part read[PARTS_MAX];
+	char name[2 * ZNODE_TEXT];
+	struct claim claim;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		snprintf(name, sizeof(name), "abcdefghijk27-10-1%s-0000000004", parts[i]);
+		if (znode_claim_parse(name, &claim, read))
+			fail_msg("%s is taken for a claim", name);
+	}
+	assert_true(znode_claim_parse("abcdefghijk27-10-1+1.10+p3.1.1-0000000004", &claim, read));
 }
 
 static void test_an_id_is_a_number_alone(void **state)
@@ -272,7 +355,7 @@ static void test_no_path_is_longer_than_it_is_counted(void **state)
 	char path[ZNODE_TEXT], name[ZNODE_TEXT];
 
 	(void)state;
-	znode_claim_print(HID, PARTITIONS_MAX, 1000, name);
+	znode_claim_print(HID, PARTITIONS_MAX, 1000, NULL, 0, name);
 	strcat(name, "0000000004");
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
 		znode_path_named(ZNODE_CLAIM, ids[i], name, path);
@@ -288,6 +371,30 @@ static void test_no_path_is_longer_than_it_is_counted(void **state)
 	assert_int_equal(strlen(path), znode_bytes(ZNODE_HOST, 0));
 }
 
+static void test_the_longest_claim_fits_a_path_and_is_counted(void **state)
+{
+	char path[ZNODE_TEXT], name[ZNODE_TEXT];
+	struct part parts[PARTS_MAX];
+
+	(void)state;
+	for (uint32_t i = 0; i < PARTS_MAX; i++) {
+		parts[i] = (struct part){.child = UINT64_C(999999999999999990) + i,
+					 .wanted = 4096,
+					 .weight = UINT32_MAX};
+		if (i < PARTS_OF_CHILDREN)
+			continue;
+		parts[i].child = PART_REST;
+		parts[i].priority = PARTS_MAX - 1 - i;
+	}
+	znode_claim_print(HID, 4096, 1000, parts, PARTS_MAX, name);
+	strcat(name, "0000000004");
+	assert_true(znode_claim_parse(name, &(struct claim){0}, parts));
+	znode_path_named(ZNODE_CLAIM, UINT64_MAX, name, path);
+	assert_string_equal(path + strlen(path) - strlen(name), name);
+	assert_in_range(strlen(path), 1,
+			znode_bytes(ZNODE_CLAIM, UINT64_MAX) + znode_claim_parts_bytes(name));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,9 +407,12 @@ int main(void)
 		cmocka_unit_test(test_a_path_that_is_no_node_of_a_fleet_is_refused),
 		cmocka_unit_test(test_a_name_that_is_too_long_is_cut_and_overflows_nothing),
 		cmocka_unit_test(test_a_claim_is_read_whole_or_refused),
+		cmocka_unit_test(test_a_claim_says_what_each_child_wants),
+		cmocka_unit_test(test_parts_of_a_claim_are_read_whole_or_refused),
 		cmocka_unit_test(test_an_id_is_a_number_alone),
 		cmocka_unit_test(test_a_hid_that_is_made_is_one),
 		cmocka_unit_test(test_no_path_is_longer_than_it_is_counted),
+		cmocka_unit_test(test_the_longest_claim_fits_a_path_and_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

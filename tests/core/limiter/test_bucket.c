@@ -1,5 +1,6 @@
 /* Tests of bucket: not a token too many, not a token lost. */
 #include "core/limiter/bucket.h"
+#include "tests/core/draw.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,17 +12,6 @@
 #define DAY_NS	  (86400 * NSEC_PER_SEC)
 #define THIRTY	  (30 * DAY_NS)
 #define BEGINNING UINT64_C(12345678901234567) /* not 0, to be sure that nothing counts from there */
-
-static uint64_t random_state = 1;
-
-/* xorshift64*: Marsaglia (2003), Vigna (2016). */
-static uint64_t draw(uint64_t below)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (random_state * UINT64_C(2685821657736338717) >> 11) % below;
-}
 
 static struct rate rate_of(const char *text)
 {
@@ -120,7 +110,7 @@ static void assert_steady(const char *text, uint64_t most, uint64_t length_ns)
 		}
 		bucket_refill(&bucket, when_ns);
 		assert_true(bucket_has(&bucket, tokens));
-		bucket_take(&bucket, tokens);
+		bucket_take(&bucket, tokens, 0);
 		now_ns = when_ns;
 		granted += tokens;
 	}
@@ -184,7 +174,7 @@ static void test_shares_of_extreme_rates_are_exact(void **state)
 			}
 			assert_int_equal(now_ns, BEGINNING + (uint64_t)due_ns);
 			bucket_refill(&bucket, now_ns);
-			bucket_take(&bucket, 1);
+			bucket_take(&bucket, 1, 0);
 		}
 	}
 }
@@ -226,7 +216,7 @@ static void test_idle_time_without_a_burst_gives_no_second_token(void **state)
 		bucket_refill(&bucket, now_ns);
 		assert_false(bucket_has(&bucket, 2));
 		if (bucket_has(&bucket, 1))
-			bucket_take(&bucket, 1);
+			bucket_take(&bucket, 1, 0);
 	}
 }
 
@@ -240,7 +230,7 @@ static void test_a_take_larger_than_the_burst_waits_for_its_share(void **state)
 	assert_false(waiting_gets(&bucket, BEGINNING + 4500 * MS - 1, 50));
 	bucket_refill(&bucket, BEGINNING + 4500 * MS);
 	assert_true(bucket_has(&bucket, 50));
-	bucket_take(&bucket, 50);
+	bucket_take(&bucket, 50, 0);
 	bucket_await(&bucket, 0);
 	assert_int_equal(bucket.level, 0);
 }
@@ -270,7 +260,7 @@ static void test_the_most_tokens_there_are_can_be_waited_for(void **state)
 	assert_int_equal(when_ns, BEGINNING + TOKENS_MAX / 1000);
 	bucket_refill(&bucket, when_ns);
 	assert_true(bucket_has(&bucket, TOKENS_MAX));
-	bucket_take(&bucket, TOKENS_MAX);
+	bucket_take(&bucket, TOKENS_MAX, 0);
 	assert_int_equal(bucket.level, 0);
 }
 
@@ -290,7 +280,7 @@ static void test_a_release_after_the_end_of_time_never_comes(void **state)
 
 	(void)state;
 	bucket_refill(&bucket, NEVER_NS - MS / 2);
-	bucket_take(&bucket, bucket_capacity(&bucket));
+	bucket_take(&bucket, bucket_capacity(&bucket), 0);
 	bucket_await(&bucket, 2);
 	assert_int_equal(bucket_when(&bucket, 2, bucket.filled_ns), NEVER_NS);
 }
@@ -363,7 +353,7 @@ static void test_debt_is_paid_before_any_reader_is_served(void **state)
 	struct bucket bucket = full_bucket("10/s", 5, 0);
 
 	(void)state;
-	bucket_take(&bucket, 25);
+	bucket_take(&bucket, 25, 0);
 	assert_int_equal(bucket.level, -20);
 	assert_false(bucket_has(&bucket, 1));
 	assert_int_equal(bucket_when(&bucket, 1, BEGINNING), BEGINNING + 2100 * MS);
@@ -382,7 +372,7 @@ static void test_a_debt_has_a_floor(void **state)
 	(void)state;
 	bucket_account_open(&bucket, &account);
 	for (int i = 0; i < 1000000; i++)
-		bucket_take(&bucket, TOKENS_MAX);
+		bucket_take(&bucket, TOKENS_MAX, 0);
 	floor = bucket.level;
 	assert_true(floor >= -(INT64_C(1) << 62));
 	assert_balanced(&bucket);
@@ -398,14 +388,14 @@ static void test_tokens_put_back_can_be_taken_again_up_to_the_burst(void **state
 	struct bucket bucket = full_bucket("10/s", 5, 0);
 
 	(void)state;
-	bucket_take(&bucket, 4);
+	bucket_take(&bucket, 4, 0);
 	bucket_put(&bucket, 2, 0);
 	assert_true(bucket_has(&bucket, 3));
 	assert_false(bucket_has(&bucket, 4));
 	bucket_put(&bucket, 100, 0);
 	assert_true(bucket_has(&bucket, 5));
 	assert_false(bucket_has(&bucket, 6));
-	bucket_take(&bucket, 25);
+	bucket_take(&bucket, 25, 0);
 	bucket_put(&bucket, 5, 0);
 	assert_int_equal(bucket.level, -15);
 }
@@ -415,7 +405,7 @@ static void test_tokens_put_back_leave_room_for_those_that_are_kept(void **state
 	struct bucket bucket = full_bucket("10/s", 5, 0);
 
 	(void)state;
-	bucket_take(&bucket, 5);
+	bucket_take(&bucket, 5, 0);
 	bucket_put(&bucket, 2, 5);
 	assert_int_equal(bucket.level, 0);
 	bucket_put(&bucket, 2, 4);
@@ -427,7 +417,7 @@ static void test_tokens_put_back_leave_room_for_those_that_are_kept(void **state
 	bucket_put(&bucket, 1, 1);
 	assert_int_equal(bucket.level, 3);
 	/* A debt is paid first. */
-	bucket_take(&bucket, 13);
+	bucket_take(&bucket, 13, 0);
 	bucket_put(&bucket, 100, 2 * TOKENS_MAX);
 	assert_int_equal(bucket.level, -10);
 	bucket_put(&bucket, 100, 3);
@@ -448,7 +438,7 @@ static void test_an_interval_releases_even_batches(void **state)
 		bucket_refill(&bucket, tick_ns);
 		for (int i = 0; i < 100; i++) {
 			assert_true(bucket_has(&bucket, 1));
-			bucket_take(&bucket, 1);
+			bucket_take(&bucket, 1, 0);
 		}
 		assert_false(bucket_has(&bucket, 1));
 		/* Looking in between releases nothing. */
@@ -480,7 +470,7 @@ static void test_a_take_larger_than_a_batch_comes_with_the_batch_that_completes_
 	assert_false(waiting_gets(&bucket, BEGINNING + 600 * MS - 1, 250));
 	bucket_refill(&bucket, BEGINNING + 600 * MS);
 	assert_true(bucket_has(&bucket, 250));
-	bucket_take(&bucket, 250);
+	bucket_take(&bucket, 250, 0);
 	bucket_await(&bucket, 1);
 	assert_true(bucket_has(&bucket, 50));
 	assert_false(bucket_has(&bucket, 51));
@@ -503,7 +493,7 @@ static void assert_steady_batches(const char *text, uint64_t interval_ns, uint64
 		bucket_await(&bucket, tokens);
 		bucket_refill(&bucket, tick_ns);
 		while (bucket_has(&bucket, tokens)) {
-			bucket_take(&bucket, tokens);
+			bucket_take(&bucket, tokens, 0);
 			granted += tokens;
 			tokens = 1 + draw(most);
 			bucket_await(&bucket, tokens);
@@ -539,7 +529,7 @@ static void test_putting_back_between_two_releases_gives_back_at_once(void **sta
 	struct bucket bucket = full_bucket("500/s", 1, 200 * MS);
 
 	(void)state;
-	bucket_take(&bucket, 100);
+	bucket_take(&bucket, 100, 0);
 	bucket_refill(&bucket, BEGINNING + 50 * MS);
 	assert_false(bucket_has(&bucket, 1));
 	bucket_put(&bucket, 1, 0);
@@ -599,7 +589,7 @@ static void test_a_debt_survives_a_new_rate(void **state)
 	struct bucket bucket = full_bucket("10/s", 1, 0);
 
 	(void)state;
-	bucket_take(&bucket, 11);
+	bucket_take(&bucket, 11, 0);
 	retune(&bucket, "100/s", 1, 0, 0);
 	assert_int_equal(bucket_when(&bucket, 1, BEGINNING), BEGINNING + 110 * MS);
 	retune(&bucket, "0", 1, 0, 0);
@@ -631,7 +621,7 @@ static void test_a_new_interval_does_not_hold_back_what_could_be_taken(void **st
 	(void)state;
 	retune(&bucket, "500/s", 50, 200 * MS, 0);
 	assert_true(bucket_has(&bucket, 50));
-	bucket_take(&bucket, 50);
+	bucket_take(&bucket, 50, 0);
 	assert_false(has_after(&bucket, 199 * MS, 1));
 	assert_true(has_after(&bucket, 200 * MS, 100));
 }
@@ -676,7 +666,7 @@ static void random_step(struct bucket *bucket, uint64_t *now_ns)
 		bucket_put(bucket, tokens, 0);
 		break;
 	case 2:
-		bucket_take(bucket, tokens);
+		bucket_take(bucket, tokens, 0);
 		break;
 	case 3:
 		bucket_await(bucket, tokens);
@@ -686,7 +676,7 @@ static void random_step(struct bucket *bucket, uint64_t *now_ns)
 		break;
 	default:
 		if (bucket_has(bucket, tokens))
-			bucket_take(bucket, tokens);
+			bucket_take(bucket, tokens, 0);
 	}
 }
 
@@ -761,7 +751,7 @@ static void assert_bounded(const char *text, uint64_t burst, uint64_t interval_n
 		now_ns = bucket_when(&bucket, 1, now_ns);
 		bucket_refill(&bucket, now_ns);
 		assert_true(bucket_has(&bucket, 1));
-		bucket_take(&bucket, 1);
+		bucket_take(&bucket, 1, 0);
 		bucket_await(&bucket, 0);
 		times_ns[i] = now_ns;
 		total[i] = ++sum;
@@ -875,7 +865,7 @@ static void test_a_debt_stays_until_the_last_part_and_goes_with_it(void **state)
 	struct bucket_part part;
 
 	(void)state;
-	bucket_take(&bucket, 12);
+	bucket_take(&bucket, 12, 0);
 	part = bucket_split(&bucket, 1, 2, 5);
 	assert_part(&part, 0, 0);
 	assert_int_equal(bucket.level, -7);
@@ -906,7 +896,7 @@ static void test_leaving_takes_all_that_is_more_and_no_debt(void **state)
 
 	(void)state;
 	bucket_account_open(&bucket, &account);
-	bucket_take(&bucket, 3);
+	bucket_take(&bucket, 3, 0);
 	bucket_refill(&bucket, BEGINNING + 100 * MS);
 	bucket_leave(&bucket, 8);
 	assert_int_equal(bucket.level, 7);
@@ -918,7 +908,7 @@ static void test_leaving_takes_all_that_is_more_and_no_debt(void **state)
 	assert_int_equal(bucket.level, 0);
 	assert_false(bucket_has(&bucket, 1));
 	assert_balanced(&bucket);
-	bucket_take(&bucket, 4);
+	bucket_take(&bucket, 4, 0);
 	bucket_leave(&bucket, 0);
 	assert_int_equal(bucket.level, -4);
 	assert_balanced(&bucket);
@@ -948,7 +938,7 @@ static void test_a_burst_of_0_has_room_for_all_but_a_token_of_a_take(void **stat
 	bucket_retune(&bucket, &none, 0, 0, BEGINNING);
 	assert_int_equal(bucket.level, 39);
 	/* The waiter is away, and another is there for a token. */
-	bucket_set_aside(&bucket);
+	bucket_set_aside(&bucket, 0);
 	bucket_await(&bucket, 1);
 	bucket_put(&bucket, 1, 0);
 	assert_int_equal(bucket.level, 39);
@@ -958,7 +948,7 @@ static void test_a_burst_of_0_has_room_for_all_but_a_token_of_a_take(void **stat
 	assert_int_equal(bucket.level, 0);
 	bucket_put(&bucket, 1, 0);
 	assert_int_equal(bucket.level, 0);
-	bucket_take(&bucket, 3);
+	bucket_take(&bucket, 3, 0);
 	bucket_put(&bucket, 5, 0);
 	assert_int_equal(bucket.level, 0);
 }
@@ -990,7 +980,7 @@ static void assert_moved(const char *from, const char *to, uint32_t shares, uint
 	i128 before, sum = 0, arrived = 0;
 	struct bucket_account account;
 
-	bucket_take(&source, draw(burst + 1));
+	bucket_take(&source, draw(burst + 1), 0);
 	bucket_refill(&source, BEGINNING + draw(10 * NSEC_PER_SEC));
 	bucket_account_open(&source, &account);
 	before = nano_units_of(&source);
@@ -1022,7 +1012,7 @@ static void test_moving_creates_nothing_and_loses_less_than_a_billionth_a_part(v
 					    "1/d",  "999999937/s", "7/19h"};
 
 	(void)state;
-	random_state = 7;
+	draw_state = 7;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		for (size_t j = 0; j < sizeof(rates) / sizeof(rates[0]); j++) {
 			for (uint32_t k = 0; k < 50; k++)

@@ -24,7 +24,7 @@ static void test_a_new_limiter_gates_nothing(void **state)
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", NULL);
 	assert_int_equal(stage_try(&stage, a, TOKENS_MAX, 0), 0);
-	assert_int_equal(engine_eta(&stage.engine, a, TOKENS_MAX, 0), 0);
+	assert_int_equal(engine_eta(&stage.engine, a, TOKENS_MAX, NULL, 0), 0);
 	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
 	stage_close(&stage);
 }
@@ -110,8 +110,9 @@ static void test_everything_about_a_removed_limiter_is_ENODEV(void **state)
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 1, SEC, 0), -ENODEV);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -ENODEV);
 	assert_int_equal(stage_read(&stage, a, 1, READ_BLOCKING, 0), -ENODEV);
-	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), -ENODEV);
-	engine_refund(&stage.engine, a, 1, 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 1}, 0),
+			 -ENODEV);
+	engine_refund(&stage.engine, a, 1, NULL, 0);
 	assert_int_equal(stage_change(&stage, a, CHANGE_SETTINGS, "rate=1/s", 0), -ENODEV);
 	assert_int_equal(stage_change(&stage, a, CHANGE_REMOVE, NULL, 0), -ENODEV);
 	assert_int_equal(stage_change(&stage, a, CHANGE_RENAME, "b", 0), -ENODEV);
@@ -596,7 +597,7 @@ static void test_a_refund_undoes_a_grant(void **state)
 	b = stage_make(&stage, a, "b", "rate=1/h\nburst=3");
 	assert_int_equal(stage_ask(&stage, &first, b, 3, 0), 0);
 	assert_int_equal(stage_ask(&stage, &second, b, 2, 0), WAITING);
-	engine_refund(&stage.engine, b, 3, SEC);
+	engine_refund(&stage.engine, b, 3, NULL, SEC);
 	assert_int_equal(stage_collect(&stage), 1);
 	assert_int_equal(second.waiter.outcome, 0);
 	assert_int_equal(a->counters[COUNTER_GRANTED], 2);

@@ -224,6 +224,125 @@ static void test_a_refused_line_is_behind_those_that_were_fine(void **state)
 	assert_non_null(strstr(error, "'fine'"));
 }
 
+static struct outcome parsed(const char *line)
+{
+	char error[ERROR_TEXT] = "";
+	struct outcome outcome;
+	const char *text = line;
+
+	if (feedback_parse(&text, &outcome, error))
+		fail_msg("'%s' is refused: %s", line, error);
+	return outcome;
+}
+
+static void test_a_quota_is_read_in_any_order(void **state)
+{
+	static const char *const lines[] = {
+		"200 limit=240 remaining=12 reset=41s window=60s",
+		"200 window=1min reset=41 remaining=12 limit=240",
+		"ok 3 remaining=12 reset=41s window=60s limit=240",
+		"quota reset=41s limit=240 window=60 remaining=12",
+		("429 retry-after=Wed, 21 Oct 2026 07:28:00 GMT remaining=12 reset=41s limit=240 "
+		 "window=60s"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lines); i++) {
+		struct outcome outcome = parsed(lines[i]);
+
+		assert_true(outcome.has_remaining && outcome.has_limit);
+		assert_int_equal(outcome.remaining, 12);
+		assert_int_equal(outcome.reset_ns, 41 * SEC);
+		assert_int_equal(outcome.limit, 240);
+		assert_int_equal(outcome.window_ns, 60 * SEC);
+	}
+}
+
+static void test_a_word_without_a_value_says_nothing(void **state)
+{
+	struct outcome outcome = parsed("200 remaining= reset= limit= window=");
+
+	(void)state;
+	assert_false(outcome_tells_quota(&outcome));
+	assert_false(parsed("200 remaining= reset=41s").has_remaining);
+}
+
+static void test_without_a_reset_what_is_left_is_for_the_window(void **state)
+{
+	(void)state;
+	assert_int_equal(parsed("200 remaining=3 window=1s").reset_ns, SEC);
+	assert_int_equal(parsed("200 remaining=3 window=1s reset=2s").reset_ns, 2 * SEC);
+	assert_true(parsed("ok remaining=max").remaining == UINT64_MAX);
+}
+
+static void test_a_quota_counts_no_work(void **state)
+{
+	struct outcome outcome = parsed("quota remaining=0 reset=1s");
+
+	(void)state;
+	assert_int_equal(outcome.kind, OUTCOME_NONE);
+	assert_int_equal(outcome.count, 0);
+	assert_true(outcome.has_remaining);
+	assert_int_equal(outcome.remaining, 0);
+}
+
+static void test_a_wrong_quota_is_refused(void **state)
+{
+	(void)state;
+	assert_refused("200 remaining=12", -EINVAL, "'remaining': needs reset=");
+	assert_refused("200 limit=12 reset=3s", -EINVAL, "'limit': needs window=");
+	assert_refused("200 remaining=few reset=1s", -EINVAL, "not a number of tokens");
+	assert_refused("200 remaining=-1 reset=1s", -EINVAL, "not a number of tokens");
+	assert_refused("200 remaining=10000000000001 reset=1s", -ERANGE, "0 to 1e13");
+	assert_refused("200 remaining=1 reset=soon", -EINVAL, "not a duration");
+	assert_refused("200 remaining=1 reset=1700000000", -ERANGE, "not a duration");
+	assert_refused("200 remaining=1 window=0s", -ERANGE, "longer than 0");
+	assert_refused("200 remaining=1 remaining=2 reset=1s", -EINVAL, "not an outcome");
+	assert_refused("200 remainder=1 reset=1s", -EINVAL,
+		       "behind it, or behind quota, remaining=N");
+	assert_refused("quota 5 remaining=1 reset=1s", -EINVAL, "not an outcome");
+	assert_refused("quota retry-after=5s", -EINVAL, "not an outcome");
+}
+
+static void test_a_duration_may_have_several_parts(void **state)
+{
+	static const char why[] = "not a duration up to ten years";
+
+	(void)state;
+	assert_int_equal(parsed("200 remaining=3 reset=6m0s").reset_ns, 360 * SEC);
+	assert_int_equal(parsed("200 remaining=3 reset=6m").reset_ns, 360 * SEC);
+	assert_int_equal(parsed("200 remaining=3 reset=1h2m3s").reset_ns, 3723 * SEC);
+	assert_int_equal(parsed("200 remaining=3 reset=16m33.562s").reset_ns, 993562 * SEC / 1000);
+	assert_int_equal(parsed("200 remaining=3 reset=1s").reset_ns, SEC);
+	assert_int_equal(parsed("200 remaining=3 reset=120ms").reset_ns, 120 * SEC / 1000);
+	assert_int_equal(parsed("429 retry-after=1min30s").retry_after_ns, 90 * SEC);
+	assert_refused("200 remaining=3 reset=1m2", -EINVAL, why);
+	assert_refused("200 remaining=3 reset=m1s", -EINVAL, why);
+	assert_refused("200 remaining=3 reset=1s.", -EINVAL, why);
+	assert_refused("200 remaining=3 reset=1x2s", -EINVAL, why);
+	assert_refused("200 remaining=3 reset=-1m2s", -EINVAL, why);
+	assert_refused("200 remaining=3 reset=2000d2000d", -ERANGE, why);
+	assert_refused("200 remaining=3 reset=9999d1s", -ERANGE, why);
+	assert_refused("200 remaining=3 reset=1000000000000000000000000000000000000000m1s", -ERANGE,
+		       why);
+}
+
+static void test_a_quota_may_be_of_a_unit(void **state)
+{
+	struct outcome outcome =
+		parsed("200 unit=tpm limit=90000 remaining=1200 reset=3s window=60s");
+
+	(void)state;
+	assert_string_equal(outcome.unit, "tpm");
+	assert_int_equal(outcome.remaining, 1200);
+	assert_string_equal(parsed("quota remaining=max unit=in_9").unit, "in_9");
+	assert_string_equal(parsed("200 unit= remaining=1 reset=1s").unit, "");
+	assert_refused("200 unit=9 remaining=1 reset=1s", -EINVAL, "'9': not a unit");
+	assert_refused("200 unit=limit remaining=1 reset=1s", -EINVAL, "not a unit");
+	assert_refused("200 unit=abcdefghijklmnop", -EINVAL, "not a unit");
+	assert_refused("200 unit=a unit=b", -EINVAL, "not an outcome");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +358,13 @@ int main(void)
 		cmocka_unit_test(test_a_wrong_retry_after_is_refused),
 		cmocka_unit_test(test_a_line_that_is_too_long_is_refused),
 		cmocka_unit_test(test_a_refused_line_is_behind_those_that_were_fine),
+		cmocka_unit_test(test_a_quota_is_read_in_any_order),
+		cmocka_unit_test(test_a_word_without_a_value_says_nothing),
+		cmocka_unit_test(test_without_a_reset_what_is_left_is_for_the_window),
+		cmocka_unit_test(test_a_quota_counts_no_work),
+		cmocka_unit_test(test_a_wrong_quota_is_refused),
+		cmocka_unit_test(test_a_duration_may_have_several_parts),
+		cmocka_unit_test(test_a_quota_may_be_of_a_unit),
 	};
 
 	return cmocka_run_group_tests_name("feedback", tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Tests of holding: the part of its partitions that a host may use. */
 #include "core/limiter/holding.h"
 #include "core/limiter/tree.h"
+#include "tests/core/draw.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -13,17 +14,6 @@
 #include <cmocka.h>
 
 enum { ROUNDS = 2000 };
-
-static uint64_t random_state;
-
-/* xorshift64*: Marsaglia (2003), Vigna (2016). */
-static uint64_t draw(uint64_t below)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (random_state * UINT64_C(2685821657736338717) >> 11) % below;
-}
 
 static struct pool pool;
 
@@ -43,7 +33,7 @@ static bool set(struct holding *holding, const char *config)
 
 static struct holding *holding_of(const char *config)
 {
-	struct limiter *limiter = tree_new("a");
+	struct limiter *limiter = tree_new(NULL, "a");
 
 	assert_non_null(limiter);
 	limiter->holding = holding_new(limiter);
@@ -181,7 +171,7 @@ static void test_slots_cut_off_are_divided_rounded_down(void **state)
 static void test_without_limits_and_in_modes_that_need_none_nothing_is_leased(void **state)
 {
 	static const char *const without[] = {"rate=max", "rate=10/s\nenforcement=open",
-					      "rate=10/s\nenforcement=closed", "concurrency=auto",
+					      "concurrency=auto",
 					      "concurrency=5\nenforcement=open"};
 	static const char *const with[] = {"rate=10/s", "rate=0", "rate=10/s\nenforcement=shadow",
 					   "concurrency=5"};
@@ -203,6 +193,21 @@ static void test_without_limits_and_in_modes_that_need_none_nothing_is_leased(vo
 		assert_true(holding_needs_leases(h));
 		forget(h);
 	}
+}
+
+static void test_a_closed_limiter_has_the_part_of_the_leases_that_it_holds(void **state)
+{
+	struct holding *h = holding_of("rate=10/s\nburst=20\nenforcement=closed");
+	struct settings share;
+
+	(void)state;
+	assert_false(holding_needs_leases(h));
+	holding_share(h, &share);
+	assert_int_equal(share.burst, 20);
+	h->usable = holding_count(h) / 2;
+	holding_share(h, &share);
+	assert_int_equal(share.burst, 10);
+	forget(h);
 }
 
 static void test_out_of_reach_a_host_blocks_unless_it_is_told_otherwise(void **state)
@@ -388,7 +393,7 @@ static void test_the_parts_of_all_hosts_add_up_to_the_rate_exactly(void **state)
 		struct holding *holding;
 		uint32_t count;
 
-		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		draw_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		draw_rate(rate);
 		count = 1 + (uint32_t)draw(draw(2) ? 20 : PARTITIONS_MAX);
 		snprintf(config, sizeof(config), "rate=%s\npartitions.count=%u", rate, count);
@@ -411,7 +416,7 @@ static void test_no_division_among_hosts_comes_to_more_than_the_rate(void **stat
 		uint32_t count, left;
 		long double sum = 0;
 
-		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		draw_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		count = 1 + (uint32_t)draw(PARTITIONS_MAX);
 		snprintf(config, sizeof(config),
 			 "rate=%llu/%lluns\npartitions.count=%u\n"
@@ -523,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_a_host_opens_the_slots_of_its_partitions),
 		cmocka_unit_test(test_slots_cut_off_are_divided_rounded_down),
 		cmocka_unit_test(test_without_limits_and_in_modes_that_need_none_nothing_is_leased),
+		cmocka_unit_test(test_a_closed_limiter_has_the_part_of_the_leases_that_it_holds),
 		cmocka_unit_test(test_out_of_reach_a_host_blocks_unless_it_is_told_otherwise),
 		cmocka_unit_test(test_out_of_reach_a_host_may_be_left_its_share_of_the_whole),
 		cmocka_unit_test(test_out_of_reach_a_host_may_be_left_open),

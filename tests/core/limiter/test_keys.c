@@ -43,7 +43,7 @@ static uint64_t eta(struct stage *stage, struct limiter *limiter, const char *na
 		    uint64_t now_ns)
 {
 	struct limiter *key = open_key(stage, limiter, name, now_ns);
-	uint64_t wait_ns = engine_eta(&stage->engine, key, tokens, now_ns);
+	uint64_t wait_ns = engine_eta(&stage->engine, key, tokens, NULL, now_ns);
 
 	shut(stage, key);
 	return wait_ns;
@@ -66,6 +66,25 @@ static void test_a_new_key_is_full_and_each_has_a_bucket_of_its_own(void **state
 	assert_false(take(&stage, a, "x", 1, SEC - 1));
 	assert_true(take(&stage, a, "x", 1, SEC));
 	assert_int_equal(keys_count(a), 3);
+	stage_remove(&stage, a);
+	stage_close(&stage);
+}
+
+static void test_a_debt_of_a_strict_window_is_one_of_the_rate_after_it(void **state)
+{
+	struct stage stage;
+	struct limiter *a, *k;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "key_rate=10/60s,strict");
+	k = open_key(&stage, a, "k", 0);
+	assert_int_equal(stage_try(&stage, k, 10, 0), 0);
+	stage_write(&stage, a, "key_rate=3/60s,strict", 0);
+	stage_write(&stage, a, "key_rate=1/s", 0);
+	shut(&stage, k);
+	assert_false(take(&stage, a, "k", 1, 8 * SEC - 1));
+	assert_true(take(&stage, a, "k", 1, 8 * SEC));
 	stage_remove(&stage, a);
 	stage_close(&stage);
 }
@@ -637,7 +656,7 @@ static void test_a_grant_that_was_not_delivered_goes_back_to_the_key(void **stat
 	a = stage_make(&stage, NULL, "a", "key_rate=1/h");
 	key = open_key(&stage, a, "x", 0);
 	assert_int_equal(stage_try(&stage, key, 1, 0), 0);
-	engine_refund(&stage.engine, key, 1, 0);
+	engine_refund(&stage.engine, key, 1, NULL, 0);
 	assert_int_equal(a->counters[COUNTER_GRANTED], 0);
 	shut(&stage, key);
 	assert_true(take(&stage, a, "x", 1, 0));
@@ -780,10 +799,149 @@ static void test_a_key_that_was_open_is_restored_with_its_number_beyond_every_bo
 	stage_close(&stage);
 }
 
+static void test_an_override_counts_at_once_for_idle_keys_and_for_readers_that_wait(void **state)
+{
+	struct stage stage;
+	struct limiter *a, *waits;
+	struct guest guest;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "key_rate=1/s\nkey_burst=10");
+	waits = open_key(&stage, a, "waits", 0);
+	assert_int_equal(stage_try(&stage, waits, 10, 0), 0);
+	assert_int_equal(stage_ask(&stage, &guest, waits, 5, 0), WAITING);
+	assert_true(take(&stage, a, "idle", 10, 0));
+	/* 2 have flown in. waits: 3 more at 10/s; idle: the level stays, and has room for 4. */
+	stage_write(&stage, a, "key.waits.rate=10/s\nkey.idle.burst=4\nkey.idle.rate=100/s",
+		    2 * SEC);
+	assert_int_equal(keys_next_open(a, NULL)->settings->limits[0].rate.amount, 10);
+	engine_run(&stage.engine, 2 * SEC + 300 * MS - 1);
+	assert_int_equal(guest.waiter.outcome, WAITING);
+	engine_run(&stage.engine, 2 * SEC + 300 * MS);
+	stage_collect(&stage);
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_false(take(&stage, a, "idle", 5, 3 * SEC));
+	assert_true(take(&stage, a, "idle", 4, 3 * SEC));
+	assert_int_equal(eta(&stage, a, "idle", 3, 3 * SEC), 30 * MS);
+	/* Others have what they had. */
+	assert_true(take(&stage, a, "other", 10, 3 * SEC));
+	assert_int_equal(eta(&stage, a, "other", 1, 3 * SEC), SEC);
+	stage_write(&stage, a, "key.waits.rate=default\nkey.idle.rate=default", 4 * SEC);
+	assert_int_equal(stage_try(&stage, waits, 10, 4 * SEC), 0); /* 17, of which 10 fit */
+	assert_int_equal(engine_eta(&stage.engine, waits, 1, NULL, 4 * SEC), SEC);
+	assert_true(take(&stage, a, "idle", 4, 4 * SEC));
+	assert_int_equal(eta(&stage, a, "idle", 1, 4 * SEC), SEC);
+	shut(&stage, waits);
+	stage_remove(&stage, a);
+	stage_close(&stage);
+}
+
+static void test_a_key_with_overrides_is_forgotten_when_it_is_full_alone(void **state)
+{
+	struct stage stage;
+	struct limiter *a;
+	struct key *key;
+	char name[16];
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a",
+		       "key_rate=1/s\nkeys_max=2\nkey.slow.rate=1/10s\n"
+		       "key.slow.burst=2");
+	assert_true(take(&stage, a, "slow", 2, 0));
+	for (unsigned int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(engine_key(&stage.engine, a, name, 0, 1, &key), 0);
+	}
+	/* They stand beside keys_max. */
+	assert_int_equal(keys_count(a), 3);
+	assert_false(take(&stage, a, "slow", 1, 10 * SEC - 1));
+	assert_true(take(&stage, a, "slow", 1, 10 * SEC));
+	engine_run(&stage.engine, 30 * SEC - MS);
+	assert_int_equal(keys_count(a), 1);
+	engine_run(&stage.engine, 31 * SEC);
+	assert_int_equal(keys_count(a), 0);
+	/* Its overrides are not forgotten. */
+	assert_true(take(&stage, a, "slow", 2, 32 * SEC));
+	assert_int_equal(eta(&stage, a, "slow", 1, 32 * SEC), 10 * SEC);
+	stage_remove(&stage, a);
+	stage_close(&stage);
+}
+
+static void test_an_override_brings_no_tokens_to_a_key_that_was_forgotten(void **state)
+{
+	struct stage stage;
+	struct limiter *a;
+	struct key *key;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "key_rate=1/s\nkey_burst=5\nkeys_max=2");
+	assert_true(take(&stage, a, "me", 5, 0));
+	assert_true(take(&stage, a, "other", 1, 0));
+	assert_int_equal(engine_key(&stage.engine, a, "more", 0, 0, &key), 0);
+	stage_write(&stage, a, "key.me.burst=50\nkey.me.rate=10/s", 1 * SEC);
+	assert_false(take(&stage, a, "me", 2, 1 * SEC));
+	assert_true(take(&stage, a, "me", 1, 1 * SEC));
+	assert_int_equal(eta(&stage, a, "me", 1, 1 * SEC), 100 * MS);
+	stage_remove(&stage, a);
+	stage_close(&stage);
+}
+
+static void test_an_override_is_a_limit_where_keys_have_none(void **state)
+{
+	struct limiter *a, *open;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", NULL);
+	open = open_key(&stage, a, "open", 0);
+	assert_int_equal(stage_try(&stage, open, 1000, 0), 0);
+	assert_true(take(&stage, a, "idle", 1000, 0));
+	stage_write(&stage, a, "key.open.rate=1/s\nkey.open.burst=3\nkey.idle.rate=2/s", SEC);
+	assert_int_equal(stage_try(&stage, open, 3, SEC), 0);
+	assert_int_equal(engine_eta(&stage.engine, open, 1, NULL, SEC), SEC);
+	assert_true(take(&stage, a, "idle", 1, SEC));
+	assert_int_equal(eta(&stage, a, "idle", 1, SEC), SEC / 2);
+	assert_true(take(&stage, a, "other", 1000, SEC));
+	stage_write(&stage, a, "key.open.rate=max\nkey.idle.rate=default", SEC);
+	assert_int_equal(stage_try(&stage, open, 1000, SEC), 0);
+	assert_true(take(&stage, a, "idle", 1000, SEC));
+	shut(&stage, open);
+	assert_true(take(&stage, a, "open", 1000, SEC));
+	stage_remove(&stage, a);
+	stage_close(&stage);
+}
+
+static void test_keys_with_overrides_begin_empty_where_tokens_were_not_kept(void **state)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+	char error[ERROR_TEXT];
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	assert_int_equal(settings_parse("key.me.rate=1/s\nkey.me.burst=5", &settings, error), 0);
+	engine_run(&stage.engine, 100 * SEC);
+	assert_int_equal(change_restore(&stage.engine, stage.engine.tree.root, "a", &settings,
+					&(struct owner){0, 0, 0755}, NULL, 0, &a),
+			 0);
+	settings_drop(&settings);
+	assert_int_equal(eta(&stage, a, "me", 1, 100 * SEC), SEC);
+	assert_true(take(&stage, a, "me", 3, 103 * SEC));
+	assert_false(take(&stage, a, "me", 1, 103 * SEC));
+	stage_remove(&stage, a);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_new_key_is_full_and_each_has_a_bucket_of_its_own),
+		cmocka_unit_test(test_a_debt_of_a_strict_window_is_one_of_the_rate_after_it),
 		cmocka_unit_test(test_a_token_of_a_key_is_also_one_of_the_limiter_and_all_above),
 		cmocka_unit_test(
 			test_readers_of_keys_are_served_first_come_first_served_by_the_limiter),
@@ -820,6 +978,12 @@ int main(void)
 		cmocka_unit_test(test_an_idle_key_costs_at_most_128_bytes_beyond_its_name),
 		cmocka_unit_test(
 			test_a_key_that_was_open_is_restored_with_its_number_beyond_every_bound),
+		cmocka_unit_test(
+			test_an_override_counts_at_once_for_idle_keys_and_for_readers_that_wait),
+		cmocka_unit_test(test_a_key_with_overrides_is_forgotten_when_it_is_full_alone),
+		cmocka_unit_test(test_an_override_brings_no_tokens_to_a_key_that_was_forgotten),
+		cmocka_unit_test(test_an_override_is_a_limit_where_keys_have_none),
+		cmocka_unit_test(test_keys_with_overrides_begin_empty_where_tokens_were_not_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,8 @@
 static void hear(struct stage *stage, struct limiter *limiter, enum outcome_kind kind,
 		 uint64_t count, uint64_t retry_after_ns, uint64_t now_ns)
 {
-	const struct outcome outcome = {kind, count, retry_after_ns};
+	const struct outcome outcome = {
+		.kind = kind, .count = count, .retry_after_ns = retry_after_ns};
 
 	assert_int_equal(engine_feedback(&stage->engine, limiter, &outcome, 1, now_ns), 0);
 	stage_collect(stage);
@@ -106,7 +107,7 @@ static void test_feedback_of_a_child_is_feedback_of_all_above_and_of_none_beside
 
 static void test_feedback_to_a_limiter_that_is_gone_is_ENODEV(void **state)
 {
-	const struct outcome outcome = {OUTCOME_OK, 1, 0};
+	const struct outcome outcome = {.kind = OUTCOME_OK, .count = 1};
 	struct stage stage;
 	struct limiter *a;
 
@@ -146,7 +147,7 @@ static void test_pause_grants_nothing_and_ends_for_waiters(void **state)
 	throttle(&stage, a, SEC);
 	assert_int_equal(stage_try(&stage, a, 1, SEC), -EBUSY);
 	assert_int_equal(stage_ask_within(&stage, &first, a, 1, SEC, SEC), -EAGAIN);
-	assert_int_equal(engine_eta(&stage.engine, a, 1, SEC), 2 * SEC);
+	assert_int_equal(engine_eta(&stage.engine, a, 1, NULL, SEC), 2 * SEC);
 	assert_int_equal(stage_ask(&stage, &first, a, 1, SEC), WAITING);
 	assert_int_equal(stage_ask(&stage, &second, a, 1, SEC), WAITING);
 	stage_run(&stage, 10 * SEC);
@@ -280,7 +281,7 @@ static void test_a_poller_below_a_closed_limiter_sees_it_opened(void **state)
 	a = stage_make(&stage, NULL, "a", "enforcement=closed");
 	b = stage_make(&stage, a, "b", "rate=10/s\nadapt=aimd");
 	throttle(&stage, b, 0);
-	assert_int_equal(engine_charge(&stage.engine, b, 1000, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, b, &(struct charge){.tokens = 1000}, 0), 0);
 	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	/* A look at whether to grow was due meanwhile. */
 	stage_write(&stage, a, "enforcement=enforce", 10 * SEC);
@@ -510,15 +511,18 @@ static void test_charge_is_work_and_owed_to_the_learnt_rate(void **state)
 	/* 20 calls of 50 each in a second. */
 	for (uint64_t i = 0; i < 20; i++) {
 		assert_int_equal(stage_try(&stage, a, 1, i * 50 * MS), 0);
-		assert_int_equal(engine_charge(&stage.engine, a, 49, i * 50 * MS), 0);
+		assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 49},
+					       i * 50 * MS),
+				 0);
 		hear(&stage, a, OUTCOME_OK, 1, 0, i * 50 * MS);
 	}
 	throttle(&stage, a, SEC);
 	assert_true(rate_of(a) > 900 && rate_of(a) <= 1000);
-	assert_int_equal(engine_charge(&stage.engine, a, 5000, SEC), 0);
-	assert_true(engine_eta(&stage.engine, a, 1, SEC) > 5 * SEC);
-	assert_int_equal(engine_charge(&stage.engine, a, -5000, SEC), 0);
-	assert_true(engine_eta(&stage.engine, a, 1, SEC) < 10 * MS);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 5000}, SEC), 0);
+	assert_true(engine_eta(&stage.engine, a, 1, NULL, SEC) > 5 * SEC);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = -5000}, SEC),
+			 0);
+	assert_true(engine_eta(&stage.engine, a, 1, NULL, SEC) < 10 * MS);
 	stage_close(&stage);
 }
 

@@ -95,10 +95,10 @@ static void test_waiter_in_a_child_is_not_ahead_of_a_reader_that_need_not_wait(v
 	quick = stage_make(&stage, a, "quick", NULL);
 	assert_int_equal(stage_ask(&stage, &first, slow, 1000, 0), WAITING);
 	/* A take that try grants, within=0s grants too; eta says so, and so does poll. */
-	assert_int_equal(engine_eta(&stage.engine, quick, 4, 0), 0);
+	assert_int_equal(engine_eta(&stage.engine, quick, 4, NULL, 0), 0);
 	assert_true(stage_poll(&stage, &poller, quick, 1, 0));
 	assert_int_equal(stage_ask_within(&stage, &second, quick, 4, 0, 0), 0);
-	assert_int_equal(engine_eta(&stage.engine, quick, 4, 0), 300 * MS);
+	assert_int_equal(engine_eta(&stage.engine, quick, 4, NULL, 0), 300 * MS);
 	assert_int_equal(stage_try(&stage, quick, 1, 0), 0);
 	engine_cancel(&stage.engine, &first.waiter);
 	stage_close(&stage);
@@ -153,25 +153,29 @@ static void test_token_without_room_while_its_reader_waited_above_is_spilled(voi
 	stage_close(&stage);
 }
 
-static void test_savings_for_a_big_take_survive_earlier_readers(void **state)
+static void test_savings_for_a_big_take_survive_readers_that_come_first(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *steady, *other;
-	struct guest guests[100], big;
+	struct guest guests[100], first, big;
 
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s");
-	steady = stage_make(&stage, a, "steady", "rate=5/s");
-	other = stage_make(&stage, a, "other", NULL);
+	steady = stage_make(&stage, a, "steady", "rate=5/s\nweight=10000");
+	other = stage_make(&stage, a, "other", "weight=1");
+	assert_int_equal(stage_ask(&stage, &first, other, 20, 0), WAITING);
 	for (int i = 0; i < 100; i++)
 		stage_ask(&stage, &guests[i], steady, 1, 0);
-	assert_int_equal(stage_ask(&stage, &big, other, 20, 0), WAITING);
-	/* Every 200 ms one of the first readers takes one of the two that came in. */
-	stage_run(&stage, 4 * SEC);
+	stage_ask(&stage, &big, other, 20, 0);
+	/* After the first take the other sibling comes first, each time it has a token. */
+	stage_run(&stage, 1900 * MS);
+	assert_int_equal(first.done_ns, 1900 * MS);
+	/* Every 200 ms it takes one of the two tokens that came in. */
+	stage_run(&stage, 6100 * MS);
 	assert_int_equal(big.waiter.outcome, 0);
-	assert_true(big.done_ns >= 3800 * MS);
-	stage_run(&stage, 20 * SEC);
+	assert_true(big.done_ns >= 5700 * MS);
+	stage_run(&stage, 30 * SEC);
 	assert_int_equal(guests[99].waiter.outcome, 0);
 	stage_close(&stage);
 }
@@ -185,7 +189,7 @@ static void test_an_interval_loses_nothing_of_takes_that_do_not_divide_a_batch(v
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "release_interval=200ms\nrate=100/s");
-	assert_int_equal(engine_charge(&stage.engine, a, 20, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 20}, 0), 0);
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(stage_ask(&stage, &guests[i], a, 3, 0), WAITING);
 	stage_run(&stage, 30 * SEC);
@@ -292,24 +296,26 @@ static void test_a_charge_delays_and_giving_back_wakes_up_to_the_burst(void **st
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "burst=5\nrate=10/s");
 	b = stage_make(&stage, a, "b", "burst=5\nrate=10/s");
-	assert_int_equal(engine_charge(&stage.engine, b, 100, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, b, &(struct charge){.tokens = 100}, 0), 0);
 	assert_int_equal(a->buckets[0].level, -95);
 	assert_int_equal(stage_ask(&stage, &guest, b, 1, 0), WAITING);
 	assert_int_equal(engine_next_ns(&stage.engine), 9600 * MS);
-	assert_int_equal(engine_charge(&stage.engine, b, -101, 0), -ERANGE);
+	assert_int_equal(engine_charge(&stage.engine, b, &(struct charge){.tokens = -101}, 0),
+			 -ERANGE);
 	assert_int_equal(a->buckets[0].level, -95);
-	assert_int_equal(engine_charge(&stage.engine, a, -1, 0), 0);
-	assert_int_equal(engine_charge(&stage.engine, b, -100, 0),
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = -1}, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, b, &(struct charge){.tokens = -100}, 0),
 			 -ERANGE); /* not all of it is a's */
-	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);
-	assert_int_equal(engine_charge(&stage.engine, b, -100, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 1}, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, b, &(struct charge){.tokens = -100}, 0), 0);
 	stage_collect(&stage);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_int_equal(b->buckets[0].level, 4);
 	assert_int_equal(b->counters[COUNTER_CHARGED], 100);
 	assert_int_equal(a->counters[COUNTER_RETURNED], 101);
-	engine_refund(&stage.engine, b, 1, 0);
-	assert_int_equal(engine_charge(&stage.engine, b, -1, 0), -ERANGE);
+	engine_refund(&stage.engine, b, 1, NULL, 0);
+	assert_int_equal(engine_charge(&stage.engine, b, &(struct charge){.tokens = -1}, 0),
+			 -ERANGE);
 	stage_close(&stage);
 }
 
@@ -324,12 +330,14 @@ static void test_the_deepest_debt_and_a_long_queue_overflow_nothing(void **state
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=1/s\nrelease_interval=1h");
 	for (int i = 0; i < CHARGES; i++)
-		assert_int_equal(engine_charge(&stage.engine, a, (int64_t)TOKENS_MAX, 0), 0);
+		assert_int_equal(engine_charge(&stage.engine, a,
+					       &(struct charge){.tokens = (int64_t)TOKENS_MAX}, 0),
+				 0);
 	assert_true(a->buckets[0].level <= -(INT64_C(1) << 62) + (int64_t)TOKENS_MAX);
 	assert_true(a->buckets[0].level >= -(INT64_C(1) << 62));
 	for (int i = 0; i < READERS; i++)
 		assert_int_equal(stage_ask(&stage, &guests[i], a, TOKENS_MAX, 0), WAITING);
-	assert_int_equal(engine_eta(&stage.engine, a, TOKENS_MAX, 0), NEVER_NS);
+	assert_int_equal(engine_eta(&stage.engine, a, TOKENS_MAX, NULL, 0), NEVER_NS);
 	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
 	for (int i = 0; i < READERS; i++)
 		engine_cancel(&stage.engine, &guests[i].waiter);
@@ -348,7 +356,7 @@ static void test_a_time_that_does_not_fit_is_never(void **state)
 	 * 2^64 ns are 18446744073.7 s. 3600 tokens are there, and a release is up to 3600 s later.
 	 */
 	for (uint64_t tokens = 18446744073 - 3600; tokens < 18446744073 + 7200; tokens += 60)
-		assert_true(engine_eta(&stage.engine, a, tokens, 0) >= (tokens - 3600) * SEC);
+		assert_true(engine_eta(&stage.engine, a, tokens, NULL, 0) >= (tokens - 3600) * SEC);
 	stage_close(&stage);
 }
 
@@ -362,8 +370,8 @@ static void test_a_take_larger_than_the_burst_is_never_there_at_once(void **stat
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5");
 	b = stage_make(&stage, a, "b", "rate=10/s\nburst=9");
-	assert_true(limiter_can_hold(b, 5));
-	assert_false(limiter_can_hold(b, 6));
+	assert_true(limiter_can_hold(b, 5, NULL));
+	assert_false(limiter_can_hold(b, 6, NULL));
 	/* A reader that would not wait is told so at once. */
 	assert_true(stage_poll(&stage, &poller, b, 6, 0));
 	assert_int_equal(stage_try(&stage, b, 5, 0), 0);
@@ -384,7 +392,7 @@ int main(void)
 			test_waiter_in_a_child_is_not_ahead_of_a_reader_that_need_not_wait),
 		cmocka_unit_test(test_a_token_of_a_child_is_a_token_of_every_ancestor),
 		cmocka_unit_test(test_token_without_room_while_its_reader_waited_above_is_spilled),
-		cmocka_unit_test(test_savings_for_a_big_take_survive_earlier_readers),
+		cmocka_unit_test(test_savings_for_a_big_take_survive_readers_that_come_first),
 		cmocka_unit_test(
 			test_an_interval_loses_nothing_of_takes_that_do_not_divide_a_batch),
 		cmocka_unit_test(test_within_is_refused_at_once_or_served_by_then),

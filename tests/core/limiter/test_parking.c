@@ -475,6 +475,29 @@ static void test_a_larger_take_of_another_waiter_spills_what_is_set_aside(void *
 	stage_close(&yard.stage);
 }
 
+static void test_savings_are_for_the_next_waiter_if_that_wants_more_than_the_burst(void **state)
+{
+	struct guest ann, bob;
+	struct yard yard;
+
+	(void)state;
+	for (int is_back = 0; is_back < 2; is_back++) {
+		yard_open_empty(&yard);
+		assert_int_equal(stage_ask(&yard.stage, &ann, yard.l, 10, 0), WAITING);
+		assert_int_equal(stage_ask(&yard.stage, &bob, yard.l, 8, 1 * MS), WAITING);
+		engine_run(&yard.stage.engine, 500 * MS);
+		interrupt(&yard, &ann, &ANN, 500 * MS);
+		if (is_back)
+			assert_int_equal(take_again(&yard, &ann, 700 * MS), WAITING);
+		stage_run(&yard.stage, 3 * SEC);
+		/* 10 tokens come a second, and none was lost. */
+		if (is_back)
+			assert_int_equal(ann.done_ns, 1000 * MS);
+		assert_int_equal(bob.done_ns, is_back ? 1800 * MS : 800 * MS);
+		stage_close(&yard.stage);
+	}
+}
+
 static void test_a_new_rate_spills_what_is_set_aside(void **state)
 {
 	struct guest ann;
@@ -639,6 +662,141 @@ static void test_a_successor_puts_places_between_those_that_ask(void **state)
 	stage_close(&yard.stage);
 }
 
+static void test_nothing_is_granted_while_frozen(void **state)
+{
+	struct guest ann;
+	struct yard yard;
+
+	(void)state;
+	yard_open(&yard, PLACES, "rate=10/s\nburst=5\nconcurrency=1");
+	engine_freeze(&yard.stage.engine);
+	assert_int_equal(stage_try(&yard.stage, yard.l, 1, SEC), -EBUSY);
+	assert_int_equal(stage_ask(&yard.stage, &ann, yard.l, 1, SEC), WAITING);
+	assert_int_equal(engine_next_ns(&yard.stage.engine), NEVER_NS);
+	stage_run(&yard.stage, 3 * SEC);
+	assert_int_equal(ann.waiter.outcome, WAITING);
+	engine_thaw(&yard.stage.engine, 4 * SEC);
+	engine_go_on(&yard.stage.engine, 4 * SEC);
+	stage_collect(&yard.stage);
+	assert_int_equal(ann.waiter.outcome, 0);
+	assert_int_equal(stage_try(&yard.stage, yard.l, 1, 4 * SEC), 0);
+	stage_close(&yard.stage);
+}
+
+static void test_a_place_lasts_as_long_as_it_is_frozen_and_a_second_more(void **state)
+{
+	struct guest ann, bob;
+	struct yard yard;
+
+	(void)state;
+	yard_open_empty(&yard);
+	interrupt_first(&yard, &ann, &bob);
+	engine_freeze(&yard.stage.engine);
+	stage_run(&yard.stage, 60 * SEC);
+	engine_thaw(&yard.stage.engine, 60 * SEC);
+	engine_go_on(&yard.stage.engine, 60 * SEC);
+	/* The token that is there is for the one that is yet to come back. */
+	assert_int_equal(engine_next_ns(&yard.stage.engine), 61 * SEC);
+	stage_run(&yard.stage, 61 * SEC - 1);
+	assert_int_equal(bob.waiter.outcome, WAITING);
+	assert_int_equal(again(&yard, &ann, &ANN, 61 * SEC - 1), WAITING);
+	engine_go_on(&yard.stage.engine, 61 * SEC - 1);
+	stage_collect(&yard.stage);
+	assert_int_equal(ann.waiter.outcome, 0);
+	assert_int_equal(ann.waiter.asked_ns, 1 * MS);
+	assert_int_equal(bob.waiter.outcome, WAITING);
+	stage_run(&yard.stage, 62 * SEC);
+	assert_int_equal(bob.waiter.outcome, 0);
+	stage_close(&yard.stage);
+}
+
+static void test_a_thaw_waits_a_second_for_waiters_that_are_gone(void **state)
+{
+	struct guest ann, bob;
+	struct yard yard;
+
+	(void)state;
+	yard_open_empty(&yard);
+	interrupt_first(&yard, &ann, &bob);
+	engine_freeze(&yard.stage.engine);
+	engine_thaw(&yard.stage.engine, 60 * SEC);
+	engine_go_on(&yard.stage.engine, 61 * SEC - 1);
+	assert_int_equal(bob.waiter.outcome, WAITING);
+	engine_go_on(&yard.stage.engine, 61 * SEC);
+	stage_collect(&yard.stage);
+	assert_int_equal(bob.waiter.outcome, 0);
+	assert_int_equal(again(&yard, &ann, &ANN, 61 * SEC), WAITING);
+	assert_int_equal(ann.waiter.asked_ns, 61 * SEC);
+	stage_run(&yard.stage, 62 * SEC);
+	stage_close(&yard.stage);
+}
+
+static void test_a_time_that_is_allowed_goes_on_while_frozen(void **state)
+{
+	struct guest ann;
+	struct yard yard;
+
+	(void)state;
+	yard_open_empty(&yard);
+	stage_ask_within(&yard.stage, &ann, yard.l, 1, 500 * MS, 0);
+	engine_freeze(&yard.stage.engine);
+	assert_int_equal(engine_next_ns(&yard.stage.engine), 500 * MS);
+	stage_run(&yard.stage, SEC);
+	assert_int_equal(ann.waiter.outcome, -EAGAIN);
+	engine_thaw(&yard.stage.engine, SEC);
+	engine_go_on(&yard.stage.engine, SEC);
+	stage_close(&yard.stage);
+}
+
+static void test_tokens_of_a_called_poller_are_kept_while_frozen(void **state)
+{
+	struct poller poller;
+	struct yard yard;
+
+	(void)state;
+	yard_open_empty(&yard);
+	poller_init(&poller, yard.l, 1, 1, NULL);
+	assert_false(engine_poll(&yard.stage.engine, &poller, 0));
+	engine_run(&yard.stage.engine, 100 * MS);
+	assert_int_equal(poller.state, POLLER_CALLED);
+	engine_freeze(&yard.stage.engine);
+	engine_run(&yard.stage.engine, 60 * SEC);
+	engine_thaw(&yard.stage.engine, 60 * SEC);
+	engine_go_on(&yard.stage.engine, 60 * SEC);
+	assert_int_equal(poller.state, POLLER_CALLED);
+	engine_run(&yard.stage.engine, 60 * SEC + POLLER_NS - 1);
+	assert_int_equal(poller.state, POLLER_CALLED);
+	engine_run(&yard.stage.engine, 60 * SEC + POLLER_NS);
+	assert_int_equal(poller.state, POLLER_AWAY);
+	engine_unpoll(&yard.stage.engine, &poller, 62 * SEC);
+	stage_close(&yard.stage);
+}
+
+static void test_slots_are_not_opened_while_frozen(void **state)
+{
+	struct guest ann;
+	struct slot first, other;
+	struct yard yard;
+
+	(void)state;
+	yard_open(&yard, PLACES, "concurrency=2");
+	assert_int_equal(engine_slot_try(&yard.stage.engine, yard.l, &first, 0), 0);
+	engine_freeze(&yard.stage.engine);
+	assert_int_equal(engine_slot_try(&yard.stage.engine, yard.l, &other, 0), -EAGAIN);
+	ann = (struct guest){
+		.waiter = {
+			.limiter = yard.l, .slot = &other, .is_opener = true, .outcome = WAITING}};
+	assert_int_equal(engine_slot_open(&yard.stage.engine, &ann.waiter, 0), WAITING);
+	engine_slot_close(&yard.stage.engine, &first, true, SEC);
+	assert_int_equal(ann.waiter.outcome, WAITING);
+	engine_thaw(&yard.stage.engine, SEC);
+	engine_go_on(&yard.stage.engine, SEC);
+	stage_collect(&yard.stage);
+	assert_int_equal(ann.waiter.outcome, 0);
+	engine_slot_close(&yard.stage.engine, &other, true, 2 * SEC);
+	stage_close(&yard.stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -664,6 +822,8 @@ int main(void)
 		cmocka_unit_test(test_others_have_of_a_bucket_what_is_not_set_aside),
 		cmocka_unit_test(test_tokens_set_aside_are_gone_with_the_place),
 		cmocka_unit_test(test_a_larger_take_of_another_waiter_spills_what_is_set_aside),
+		cmocka_unit_test(
+			test_savings_are_for_the_next_waiter_if_that_wants_more_than_the_burst),
 		cmocka_unit_test(test_a_new_rate_spills_what_is_set_aside),
 		cmocka_unit_test(test_without_room_a_waiter_asks_at_the_end),
 		cmocka_unit_test(test_without_memory_nothing_is_parked),
@@ -671,6 +831,12 @@ int main(void)
 		cmocka_unit_test(test_waiters_that_came_back_are_evicted_with_the_others),
 		cmocka_unit_test(test_a_crowd_that_is_frozen_and_thawed_keeps_its_order),
 		cmocka_unit_test(test_a_successor_puts_places_between_those_that_ask),
+		cmocka_unit_test(test_nothing_is_granted_while_frozen),
+		cmocka_unit_test(test_a_place_lasts_as_long_as_it_is_frozen_and_a_second_more),
+		cmocka_unit_test(test_a_thaw_waits_a_second_for_waiters_that_are_gone),
+		cmocka_unit_test(test_a_time_that_is_allowed_goes_on_while_frozen),
+		cmocka_unit_test(test_tokens_of_a_called_poller_are_kept_while_frozen),
+		cmocka_unit_test(test_slots_are_not_opened_while_frozen),
 	};
 
 	return cmocka_run_group_tests_name("parking", tests, NULL, NULL);

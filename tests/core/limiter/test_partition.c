@@ -229,6 +229,31 @@ static void test_a_partition_waits_for_its_limiter(void **state)
 	stage_close(&stage);
 }
 
+static void test_no_partition_grants_by_its_old_settings_while_others_follow(void **state)
+{
+	struct stage stage;
+	struct limiter *a, *b;
+	struct guest large, first, second;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=1");
+	b = stage_make(&stage, a, "b",
+		       "rate=100/s\nburst=100\npartitions.count=100\nenforcement=shadow");
+	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
+	assert_int_equal(stage_ask(&stage, &large, get(&stage, b, 0), 3, 0), WAITING);
+	assert_int_equal(stage_ask(&stage, &first, get(&stage, b, 1), 1, 0), WAITING);
+	assert_int_equal(stage_ask(&stage, &second, get(&stage, b, 1), 1, 0), WAITING);
+	/* Two tokens are kept for the large take, which has to wait for its partition now. */
+	stage_write(&stage, b, "enforcement=enforce", 250 * MS);
+	assert_int_equal(first.waiter.outcome, WAITING);
+	stage_run(&stage, 10 * SEC);
+	assert_int_equal(first.done_ns, 300 * MS);
+	assert_int_equal(second.done_ns, 1300 * MS);
+	assert_int_equal(large.waiter.outcome, 0);
+	stage_close(&stage);
+}
+
 static void test_partitions_follow_a_new_rate_burst_and_interval(void **state)
 {
 	struct stage stage;
@@ -437,7 +462,8 @@ static void test_a_limiter_that_goes_takes_its_partitions_along(void **state)
 	stage_remove(&stage, a);
 	assert_int_equal(poller.waiter.outcome, -ENODEV);
 	assert_true(partition->removed);
-	assert_int_equal(engine_charge(&stage.engine, partition, 1, 0), -ENODEV);
+	assert_int_equal(engine_charge(&stage.engine, partition, &(struct charge){.tokens = 1}, 0),
+			 -ENODEV);
 	limiter_drop(partition);
 	stage_close(&stage);
 }
@@ -455,6 +481,7 @@ int main(void)
 		cmocka_unit_test(
 			test_the_limiter_and_its_partitions_together_never_exceed_the_rate),
 		cmocka_unit_test(test_a_partition_waits_for_its_limiter),
+		cmocka_unit_test(test_no_partition_grants_by_its_old_settings_while_others_follow),
 		cmocka_unit_test(test_partitions_follow_a_new_rate_burst_and_interval),
 		cmocka_unit_test(test_a_new_count_changes_the_shares_of_those_that_stay),
 		cmocka_unit_test(test_auto_cuts_anew_when_the_rate_changes),

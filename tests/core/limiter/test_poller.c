@@ -32,7 +32,7 @@ static void test_a_poller_has_its_turn_in_order_of_arrival(void **state)
 	assert_int_equal(stage_ask(&stage, &after, a, 1, 0), WAITING);
 	/* Polling again, it stands where it stood. */
 	assert_false(engine_poll(&stage.engine, &poller, 0));
-	assert_int_equal(engine_eta(&stage.engine, a, 1, 0), 400 * MS);
+	assert_int_equal(engine_eta(&stage.engine, a, 1, NULL, 0), 400 * MS);
 	stage_run(&stage, 100 * MS);
 	assert_int_equal(before.waiter.outcome, 0);
 	assert_int_equal(poller.state, POLLER_WAITS);
@@ -274,11 +274,11 @@ static void test_a_poller_is_called_when_ancestors_have_tokens(void **state)
 	assert_false(stage_poll(&stage, &poller, c, 1, 0));
 	assert_false(stage_poll(&stage, &other, partition_get(&stage.engine.schedule, c, 1), 1, 0));
 	assert_int_equal(a->pollers, 2);
-	engine_refund(&stage.engine, b, 1, SEC);
+	engine_refund(&stage.engine, b, 1, NULL, SEC);
 	stage_collect(&stage);
 	assert_true(stage_fetch(&stage, &poller, SEC));
 	assert_int_equal(other.state, POLLER_WAITS);
-	assert_int_equal(engine_charge(&stage.engine, a, -1, SEC), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = -1}, SEC), 0);
 	stage_collect(&stage);
 	assert_true(stage_fetch(&stage, &other, SEC));
 	assert_false(engine_poll(&stage.engine, &poller, SEC));
@@ -359,21 +359,22 @@ static void test_a_poller_with_a_time_is_told_when_it_is_up(void **state)
 	stage_open(&stage);
 	a = make_empty(&stage, "", 1);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -EBUSY);
-	poller_init(&poller, a, 1, 1);
+	poller_init(&poller, a, 1, 1, NULL);
 	/* A time that is too short as things stand: a read is refused now. */
 	poller_limit(&poller, &expiry, 99 * MS);
 	assert_true(engine_poll(&stage.engine, &poller, 0));
 	assert_int_equal(a->turns.queue.length, 0);
 	poller_limit(&poller, &expiry, 100 * MS);
 	assert_false(engine_poll(&stage.engine, &poller, 0));
-	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 1}, 0), 0);
 	engine_run(&stage.engine, 100 * MS);
 	assert_ptr_equal(engine_done(&stage.engine), &poller.waiter);
 	assert_int_equal(poller.waiter.outcome, -EAGAIN);
 	assert_int_equal(poller.state, POLLER_AWAY);
 	assert_true(engine_poll(&stage.engine, &poller, 100 * MS));
 	/* Its tokens are there to be had. */
-	assert_int_equal(engine_charge(&stage.engine, a, -1, 100 * MS), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = -1}, 100 * MS),
+			 0);
 	assert_int_equal(stage_try(&stage, a, 1, 100 * MS), 0);
 	poller.late = false;
 	/* One that leaves, or is called, before its time is up is not told again. */
@@ -407,7 +408,7 @@ static void test_tokens_of_a_poller_that_leaves_go_back_as_of_then(void **state)
 	/* The bucket has room for one token: tokens that flowed in since the last step are lost. */
 	stage_run(&stage, 150 * MS);
 	assert_int_equal(guest.done_ns, 150 * MS);
-	assert_int_equal(engine_eta(&stage.engine, a, 1, 150 * MS), 100 * MS);
+	assert_int_equal(engine_eta(&stage.engine, a, 1, NULL, 150 * MS), 100 * MS);
 	stage_close(&stage);
 }
 

@@ -99,11 +99,11 @@ static void test_a_range_put_forward_gets_what_came_in_since(void **state)
 	a = make_full(&stage, NULL, "a", 50);
 	b = stage_make(&stage, a, "b", "burst=50\nrate=20/s");
 	assert_int_equal(take(&stage, b, 50, 50, 0), 50);
-	assert_int_equal(engine_charge(&stage.engine, a, 10, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 10}, 0), 0);
 	/* b has it at 50 ms, and a at 1.1 s: by then there is more in b. */
 	assert_int_equal(ask(&stage, &guest, b, 1, 30, 0), WAITING);
 	stage_run(&stage, SEC);
-	assert_int_equal(engine_charge(&stage.engine, a, -10, SEC), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = -10}, SEC), 0);
 	stage_collect(&stage);
 	assert_int_equal(guest.done_ns, SEC);
 	assert_int_equal(guest.waiter.granted, 10);
@@ -124,7 +124,7 @@ static void test_a_range_waits_in_the_order_of_arrival(void **state)
 	assert_int_equal(stage_ask(&stage, &large, a, 8, 0), WAITING);
 	assert_int_equal(ask(&stage, &range, a, 1, 100, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &behind, a, 1, 0), WAITING);
-	assert_int_equal(engine_eta(&stage.engine, a, 1, 0), 1100 * MS);
+	assert_int_equal(engine_eta(&stage.engine, a, 1, NULL, 0), 1100 * MS);
 	stage_run(&stage, 2 * SEC);
 	assert_int_equal(large.done_ns, 800 * MS);
 	assert_int_equal(range.done_ns, 900 * MS);
@@ -201,7 +201,7 @@ static void test_a_poller_of_a_range_reads_the_tokens_that_it_was_granted(void *
 	a = make_full(&stage, NULL, "a", 4);
 	read.limiter = a;
 	assert_int_equal(take(&stage, a, 4, 4, 0), 4);
-	poller_init(&poller, a, 2, 9);
+	poller_init(&poller, a, 2, 9, NULL);
 	assert_false(engine_poll(&stage.engine, &poller, 0));
 	stage_run(&stage, 200 * MS);
 	assert_int_equal(poller.state, POLLER_CALLED);
@@ -227,10 +227,10 @@ static void test_a_poller_of_a_range_that_does_not_read_gives_back_what_it_was_g
 	stage_open(&stage);
 	a = make_full(&stage, NULL, "a", 20);
 	assert_int_equal(take(&stage, a, 20, 20, 0), 20);
-	assert_int_equal(engine_charge(&stage.engine, a, 5, 0), 0);
-	poller_init(&poller, a, 2, 9);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 5}, 0), 0);
+	poller_init(&poller, a, 2, 9, NULL);
 	assert_false(engine_poll(&stage.engine, &poller, 0));
-	assert_int_equal(engine_charge(&stage.engine, a, -11, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = -11}, 0), 0);
 	stage_run(&stage, 0);
 	assert_int_equal(poller.state, POLLER_CALLED);
 	assert_int_equal(poller.waiter.granted, 6);

@@ -39,7 +39,7 @@ static int read_file(struct file *file, enum read_manner manner, uint64_t now_ns
 static bool poll_file(struct file *file, uint64_t within_ns, uint64_t now_ns)
 {
 	if (!file->read.poller) {
-		poller_init(&file->poller, file->limiter, 1, 1);
+		poller_init(&file->poller, file->limiter, 1, 1, NULL);
 		file->read.poller = &file->poller;
 	}
 	if (within_ns != NEVER_NS)
@@ -173,7 +173,9 @@ static void test_tokens_kept_for_a_poller_are_read(void **state)
 static void poll_in_vain(struct file *file)
 {
 	assert_false(poll_file(file, 100 * MS, 0));
-	assert_int_equal(engine_charge(&file->stage.engine, file->limiter, 1, 0), 0);
+	assert_int_equal(
+		engine_charge(&file->stage.engine, file->limiter, &(struct charge){.tokens = 1}, 0),
+		0);
 	stage_run(&file->stage, 100 * MS);
 	assert_int_equal(file->poller.waiter.outcome, -EAGAIN);
 	assert_int_equal(refused(file), 1);

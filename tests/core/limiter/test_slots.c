@@ -351,6 +351,116 @@ static void test_throttling_shrinks_what_adapts_and_nothing_else(void **state)
 	stage_close(&stage);
 }
 
+static struct limiter *open_key(struct stage *stage, struct limiter *limiter, const char *name)
+{
+	struct limiter *opened;
+	struct key *key;
+
+	assert_int_equal(
+		engine_key(&stage->engine, limiter, name, 0, stage->engine.schedule.now_ns, &key),
+		0);
+	opened = keys_open(&stage->engine.schedule, limiter, key);
+	assert_non_null(opened);
+	return opened;
+}
+
+static void test_each_key_has_so_many_slots_and_all_of_them_those_of_the_limiter(void **state)
+{
+	struct opener a, b, c, d, e;
+	struct limiter *l, *x, *y;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "key_concurrency=1\nconcurrency=2");
+	x = open_key(&stage, l, "x");
+	y = open_key(&stage, l, "y");
+	assert_int_equal(ask(&stage, &a, x, 0), 0);
+	assert_int_equal(ask(&stage, &b, x, 0), WAITING);
+	assert_int_equal(ask(&stage, &c, x, 0), WAITING);
+	assert_int_equal(ask(&stage, &d, y, 0), 0);
+	assert_int_equal(slots_limit(x), 1);
+	assert_int_equal(slots_used(l), 2);
+	assert_int_equal(keys_waiting(l), 2);
+	leave(&stage, &a, MS);
+	assert_true(holds(&b) && !holds(&c));
+	/* The second of x would be the third of the limiter. */
+	stage_write(&stage, l, "key_concurrency=2", MS);
+	stage_collect(&stage);
+	assert_false(holds(&c));
+	assert_int_equal(try(&stage, x, &e.slot), -EAGAIN);
+	leave(&stage, &d, 2 * MS);
+	assert_true(holds(&c));
+	/* A lower number closes none. */
+	stage_write(&stage, l, "key_concurrency=1\nconcurrency=max", 3 * MS);
+	assert_int_equal(slots_used(x), 2);
+	leave(&stage, &b, 4 * MS);
+	assert_int_equal(try(&stage, x, &e.slot), -EAGAIN);
+	leave(&stage, &c, 5 * MS);
+	assert_int_equal(try(&stage, x, &e.slot), 0);
+	engine_slot_close(&stage.engine, &e.slot, true, 6 * MS);
+	keys_close(&stage.engine.schedule, x);
+	keys_close(&stage.engine.schedule, y);
+	/* A key with an open slot is not forgotten, and has no other bound when it comes back. */
+	x = open_key(&stage, l, "x");
+	assert_int_equal(ask(&stage, &a, x, 7 * MS), 0);
+	engine_run(&stage.engine, 3600 * SEC);
+	assert_int_equal(keys_count(l), 1);
+	assert_ptr_equal(open_key(&stage, l, "x"), x);
+	keys_close(&stage.engine.schedule, x);
+	assert_int_equal(stage_change(&stage, l, CHANGE_REMOVE, NULL, 3600 * SEC), -EBUSY);
+	leave(&stage, &a, 3601 * SEC);
+	keys_close(&stage.engine.schedule, x);
+	stage_remove(&stage, l);
+	stage_close(&stage);
+}
+
+static void test_shadow_and_closed_hold_for_slots_of_keys(void **state)
+{
+	struct opener a, b, c;
+	struct limiter *l, *x;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "key_concurrency=1\nenforcement=shadow");
+	x = open_key(&stage, l, "x");
+	assert_int_equal(ask(&stage, &a, x, 0), 0);
+	assert_int_equal(ask(&stage, &b, x, 0), 0);
+	assert_int_equal(x->slots->shadowed, 1);
+	stage_write(&stage, l, "enforcement=closed", 0);
+	assert_int_equal(ask(&stage, &c, x, 0), WAITING);
+	stage_write(&stage, l, "enforcement=enforce", 0);
+	leave(&stage, &a, 0);
+	assert_false(holds(&c));
+	leave(&stage, &b, 0);
+	assert_true(holds(&c));
+	leave(&stage, &c, 0);
+	keys_close(&stage.engine.schedule, x);
+	stage_remove(&stage, l);
+	stage_close(&stage);
+}
+
+static void test_removing_a_limiter_for_good_answers_openers_of_its_keys(void **state)
+{
+	struct limiter *l, *x;
+	struct opener a, b;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "key_concurrency=1");
+	x = open_key(&stage, l, "x");
+	assert_int_equal(ask(&stage, &a, x, 0), 0);
+	assert_int_equal(ask(&stage, &b, x, 0), WAITING);
+	change_apply_removal(&stage.engine, l); /* as another host of a fleet may do */
+	stage_collect(&stage);
+	assert_int_equal(b.guest.waiter.outcome, -ENODEV);
+	leave(&stage, &a, MS);
+	keys_close(&stage.engine.schedule, x);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +479,10 @@ int main(void)
 		cmocka_unit_test(test_slot_that_no_opener_got_was_never_opened),
 		cmocka_unit_test(test_one_that_stops_grants_none),
 		cmocka_unit_test(test_throttling_shrinks_what_adapts_and_nothing_else),
+		cmocka_unit_test(
+			test_each_key_has_so_many_slots_and_all_of_them_those_of_the_limiter),
+		cmocka_unit_test(test_shadow_and_closed_hold_for_slots_of_keys),
+		cmocka_unit_test(test_removing_a_limiter_for_good_answers_openers_of_its_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

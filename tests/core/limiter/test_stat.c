@@ -8,16 +8,49 @@
 
 /* In the order of the file: counters first. */
 static const char *const NAMES[] = {
-	"granted",	   "served",	   "refused",	     "cancelled",
-	"delayed_seconds", "shadowed",	   "charged",	     "returned",
-	"slots_opened",	   "ok",	   "throttled",	     "error",
-	"backoff_up",	   "backoff_down", "backoff_pauses", "backoff_paused_seconds",
-	"waiting",	   "rate",	   "effective_rate", "tokens",
-	"slots",	   "slots_used",   "keys",	     "backoff_seconds",
-	"partitions_held", "share",
+	"granted",
+	"served",
+	"refused",
+	"cancelled",
+	"delayed_seconds",
+	"shadowed",
+	"charged",
+	"returned",
+	"slots_opened",
+	"ok",
+	"throttled",
+	"error",
+	"backoff_up",
+	"backoff_down",
+	"backoff_pauses",
+	"backoff_paused_seconds",
+	"granted_min",
+	"refused_queue_max",
+	"refused_wait_max",
+	"waiting",
+	"waiting_below",
+	"rate",
+	"effective_rate",
+	"tokens",
+	"reset",
+	"slots",
+	"slots_used",
+	"keys",
+	"backoff_seconds",
+	"service_left",
+	"service_left_seconds",
+	"service_rate",
+	"partitions_held",
+	"share",
+	"wait_p50_seconds",
+	"wait_p90_seconds",
+	"wait_p99_seconds",
+	"slot_wait_p50_seconds",
+	"slot_wait_p90_seconds",
+	"slot_wait_p99_seconds",
 };
 
-enum { COUNTERS = 16 };
+enum { COUNTERS = 19 };
 
 /* The value of @name as the file says it, in @text. */
 static const char *value_of(struct stage *stage, struct limiter *limiter, const char *name,
@@ -92,16 +125,30 @@ static void test_a_new_limiter_has_these_numbers_in_this_order(void **state)
 				  "backoff_down 0\n"
 				  "backoff_pauses 0\n"
 				  "backoff_paused_seconds 0.000000000\n"
+				  "granted_min 0\n"
+				  "refused_queue_max 0\n"
+				  "refused_wait_max 0\n"
 				  "waiting 0\n"
+				  "waiting_below 0\n"
 				  "rate max\n"
 				  "effective_rate max\n"
 				  "tokens max\n"
+				  "reset max\n"
 				  "slots max\n"
 				  "slots_used 0\n"
 				  "keys 0\n"
 				  "backoff_seconds 0\n"
+				  "service_left max\n"
+				  "service_left_seconds 0\n"
+				  "service_rate max\n"
 				  "partitions_held 20\n"
-				  "share 1\n");
+				  "share 1\n"
+				  "wait_p50_seconds 0\n"
+				  "wait_p90_seconds 0\n"
+				  "wait_p99_seconds 0\n"
+				  "slot_wait_p50_seconds 0\n"
+				  "slot_wait_p90_seconds 0\n"
+				  "slot_wait_p99_seconds 0\n");
 	stage_close(&stage);
 }
 
@@ -271,17 +318,18 @@ static void test_charges_and_what_came_back_are_counted_on_the_whole_path(void *
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", NULL);
 	b = stage_make(&stage, a, "b", "rate=10/s\nburst=5");
-	assert_int_equal(engine_charge(&stage.engine, b, 12, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, b, &(struct charge){.tokens = 12}, 0), 0);
 	assert_counters(&stage, b, "charged=12");
 	assert_counters(&stage, a, "charged=12");
-	assert_int_equal(engine_charge(&stage.engine, b, -5, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, b, &(struct charge){.tokens = -5}, 0), 0);
 	assert_counters(&stage, b, "charged=12 returned=5");
 	assert_counters(&stage, a, "charged=12 returned=5");
 	/* Tokens that were not taken cannot come back. */
-	assert_int_equal(engine_charge(&stage.engine, b, -8, 0), -ERANGE);
+	assert_int_equal(engine_charge(&stage.engine, b, &(struct charge){.tokens = -8}, 0),
+			 -ERANGE);
 	assert_counters(&stage, b, "charged=12 returned=5");
 	/* Limiters above do not concern those below. */
-	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 1}, 0), 0);
 	assert_counters(&stage, b, "charged=12 returned=5");
 	assert_counters(&stage, a, "charged=13 returned=5");
 	stage_close(&stage);
@@ -297,7 +345,7 @@ static void test_a_grant_that_never_arrived_is_not_counted(void **state)
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5");
 	b = stage_make(&stage, a, "b", NULL);
 	assert_int_equal(stage_try(&stage, b, 3, 0), 0);
-	engine_refund(&stage.engine, b, 3, 0);
+	engine_refund(&stage.engine, b, 3, NULL, 0);
 	assert_counters(&stage, a, "");
 	assert_counters(&stage, b, "");
 	assert_stat(&stage, a, "tokens", "5");
@@ -388,7 +436,7 @@ static void test_tokens_are_those_of_now_and_negative_in_debt(void **state)
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=20");
 	assert_stat(&stage, a, "tokens", "20");
-	assert_int_equal(engine_charge(&stage.engine, a, 32, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 32}, 0), 0);
 	assert_stat(&stage, a, "tokens", "-12");
 	engine_run(&stage.engine, 550 * MS);
 	assert_stat(&stage, a, "tokens", "-6.5");
@@ -430,9 +478,9 @@ static void test_values_of_an_entry_are_numbers_for_metrics(void **state)
 	a->counters[COUNTER_REFUSED] = UINT64_MAX;
 	assert_true(stat_entry(a, 2).count == UINT64_MAX);
 	assert_true(stat_entry(a, 4).value == 2.5);
-	assert_true(stat_entry(a, 17).value == 0.25);
-	assert_true(isinf(stat_entry(a, 18).value));
-	assert_true(stat_entry(a, 19).value == 1);
+	assert_true(stat_entry(a, 21).value == 0.25);
+	assert_true(isinf(stat_entry(a, 22).value));
+	assert_true(stat_entry(a, 23).value == 1);
 	stage_close(&stage);
 }
 

@@ -7,7 +7,7 @@ enum { MANY = 3000 };
 
 static struct limiter *insert(struct tree *tree, struct limiter *parent, const char *name)
 {
-	struct limiter *limiter = tree_new(name);
+	struct limiter *limiter = tree_new(parent, name);
 
 	assert_non_null(limiter);
 	tree_insert(tree, parent, limiter);

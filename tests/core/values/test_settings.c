@@ -107,7 +107,13 @@ static void test_a_new_limiter_gates_nothing(void **state)
 				    "key_rate=max\n"
 				    "key_burst=1\n"
 				    "keys_max=1000000\n"
-				    "key_share=proportional\n");
+				    "key_share=proportional\n"
+				    "weight=100\n"
+				    "min=none\n"
+				    "priority=0\n"
+				    "queue_max=max\n"
+				    "wait_max=max\n"
+				    "key_concurrency=max\n");
 }
 
 static void test_concurrency_refuses_other_texts(void **state)
@@ -131,6 +137,8 @@ static void test_every_setting_reads_back_what_can_be_written_back(void **state)
 	assert_reads_back(SETTING_RATE, "max", "max");
 	assert_reads_back(SETTING_KEY_RATE, "600/min", "600/min");
 	assert_reads_back(SETTING_KEY_RATE, " max\n", "max");
+	assert_reads_back(SETTING_KEY_RATE, "x=90k/min:300 600/min", "600/min x=90k/min:300");
+	assert_reads_back(SETTING_KEY_RATE, "y=1/s x=3/9s,strict", "y=1/s x=3/9s,strict");
 	assert_reads_back(SETTING_KEY_BURST, "2k", "2000");
 	assert_reads_back(SETTING_KEYS_MAX, "10000000", "10000000");
 	assert_reads_back(SETTING_RATE, "0", "0");
@@ -260,6 +268,96 @@ static void test_of_several_rates_each_has_a_period(void **state)
 	assert_setting_refused(SETTING_RATE, "10/s 5:100", -EINVAL, "'5:100' has no /PERIOD");
 }
 
+static void test_a_strict_window_is_a_limit(void **state)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+	char error[ERROR_TEXT], text[SETTING_TEXT];
+
+	(void)state;
+	assert_int_equal(
+		setting_parse(SETTING_RATE, "5/s:3 10/60s,strict 2Ki/7d,strict", &settings, error),
+		0);
+	setting_print(SETTING_RATE, &settings, text);
+	assert_string_equal(text, "5/s:3 10/min,strict 2Ki/7d,strict");
+	assert_int_equal(settings_burst(&settings, 1), 10);
+	assert_int_equal(settings_burst(&settings, 2), 2048);
+	assert_int_equal(settings.limits[1].rate.period_ns, 60 * NSEC_PER_SEC);
+	assert_setting_refused(SETTING_RATE, "1.5/s,strict", -ERANGE, "whole number of tokens");
+	assert_setting_refused(SETTING_RATE, "0/s,strict", -ERANGE, "whole number of tokens");
+	assert_setting_refused(SETTING_RATE, "20T/9d,strict", -ERANGE, "1 to 1e13");
+	assert_setting_refused(SETTING_RATE, "max,strict", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_RATE, "10/60s,stricter", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_RATE, "10/60s,", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_RATE, "10/60s,strict,strict", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_RATE, "10/60s,strict:5", -EINVAL,
+			       "a strict window and a burst");
+	assert_setting_refused(SETTING_RATE, "10/60s:5,strict", -EINVAL,
+			       "a strict window and a burst");
+	assert_setting_refused(SETTING_MIN, "10/60s,strict", -EINVAL, "not a min");
+	assert_setting_refused(SETTING_PARTITIONS_RESERVE, "10/60s,strict hosts=2", -EINVAL,
+			       "hosts");
+}
+
+static void test_a_strict_window_stands_beside_some_settings_only(void **state)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+	char error[ERROR_TEXT];
+
+	(void)state;
+	assert_int_equal(
+		settings_parse("rate=10/60s,strict\npartitions.count=11", &settings, error),
+		-ERANGE);
+	assert_non_null(strstr(error, "there are 11 partitions: more than tokens in "
+				      "'10/min,strict'"));
+	assert_int_equal(settings_parse("rate=10/60s,strict\npartitions.reserve=1/s hosts=1",
+					&settings, error),
+			 -ERANGE);
+	assert_non_null(strstr(error, "a strict window has no reserve"));
+	assert_int_equal(settings_parse("rate=10/60s,strict\nadapt=aimd", &settings, error),
+			 -ERANGE);
+	assert_non_null(strstr(error, "adapt learns a rate that flows"));
+	assert_int_equal(settings_parse("rate=10/60s,strict\nbackoff=linear\nrelease_interval=1s\n"
+					"partitions.count=10",
+					&settings, error),
+			 0);
+}
+
+/* Rounded down: the parts together are never more than the whole. */
+static void test_parts_of_a_strict_window_have_whole_tokens(void **state)
+{
+	struct settings settings = SETTINGS_DEFAULT, share;
+	char error[ERROR_TEXT];
+
+	(void)state;
+	assert_int_equal(settings_parse("rate=10/60s,strict\npartitions.count=3\noffline=share:4",
+					&settings, error),
+			 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		share = settings_of_partition(&settings, i);
+		assert_true(rate_is_strict(&share.limits[0].rate));
+		assert_int_equal(rate_window(&share.limits[0].rate), 3);
+		assert_int_equal(share.limits[0].rate.period_ns, 60 * NSEC_PER_SEC);
+	}
+	settings_of_host(&settings, 2, false, &share);
+	assert_int_equal(rate_window(&share.limits[0].rate), 6);
+	settings_of_host(&settings, 3, false, &share);
+	assert_int_equal(rate_window(&share.limits[0].rate), 10);
+	settings_of_host(&settings, 0, false, &share);
+	assert_int_equal(share.limits[0].rate.amount, 0);
+	assert_false(rate_is_strict(&share.limits[0].rate));
+	settings_apply_offline(&settings);
+	assert_int_equal(rate_window(&settings.limits[0].rate), 2);
+	assert_int_equal(settings_parse("partitions.count=auto", &settings, error), 0);
+	assert_int_equal(settings_leaf_count(&settings), 2);
+	assert_int_equal(settings_parse("rate=10/60s,strict 5000/h,strict", &settings, error), 0);
+	assert_int_equal(settings_leaf_count(&settings), 10);
+	assert_int_equal(settings_least_leaves(&settings), 1);
+	assert_int_equal(settings_partition_count(&settings), 10);
+	assert_int_equal(settings_parse("rate=5000/h,strict", &settings, error), 0);
+	assert_int_equal(settings_leaf_count(&settings), LEAVES_MOST);
+	assert_int_equal(settings_partition_count(&settings), PARTITIONS_AUTO);
+}
+
 static void test_a_rate_of_0_and_max_stand_alone(void **state)
 {
 	(void)state;
@@ -337,7 +435,14 @@ static void test_wrong_bursts_are_refused(void **state)
 	assert_setting_refused(SETTING_RATE, "10/s:0", -ERANGE, "burst");
 	assert_setting_refused(SETTING_RATE, "10/s:10000T", -ERANGE, "burst");
 	assert_setting_refused(SETTING_KEY_RATE, "1/s 2/s", -EINVAL, "a key has one rate");
+	assert_setting_refused(SETTING_KEY_RATE, "10/day@00:00 9/day@12:00", -EINVAL,
+			       "a key has one window of each length and unit");
 	assert_setting_refused(SETTING_KEY_RATE, "1/s:2", -EINVAL, "its burst is key_burst");
+	assert_setting_refused(SETTING_KEY_RATE, "1/s:2 x=1/s", -EINVAL, "its burst is key_burst");
+	assert_setting_refused(SETTING_KEY_RATE, "x=1/s 1/s 2/s", -EINVAL, "one rate without");
+	assert_setting_refused(SETTING_KEY_RATE, "x=1/s x=9/h", -EINVAL, "one rate of each unit");
+	assert_setting_refused(SETTING_KEY_RATE, "x=9/day@0", -EINVAL, "a day begins");
+	assert_setting_refused(SETTING_KEY_RATE, "max x=1/s", -EINVAL, "max stands alone");
 	assert_setting_refused(SETTING_KEY_RATE, "1/27d", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_KEY_BURST, "0", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_KEY_BURST, "max", -EINVAL, "not a burst");
@@ -345,6 +450,8 @@ static void test_wrong_bursts_are_refused(void **state)
 	assert_setting_refused(SETTING_KEYS_MAX, "10000001", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_KEYS_MAX, "max", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_KEYS_MAX, "1.5", -EINVAL, "not a count");
+	assert_setting_refused(SETTING_PRIORITY, "high", -EINVAL,
+			       "not a count: a whole number, 0 to 9");
 	assert_setting_refused(SETTING_BURST, "0", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_BURST, "10000T", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_BURST, "max", -EINVAL, "not a burst");
@@ -568,10 +675,11 @@ static void test_leaves_are_partitions_or_slots_or_very_many(void **state)
 		uint32_t leaves, least;
 	} cases[] = {
 		{"rate=500/s\n", 4096, 1},
-		{"rate=1/s\n", 4096, 274},
+		{"rate=1/s\n", 4096, 273},
 		{"rate=1/h\n", 4096, 4096},
-		{"rate=500/s 4/s\n", 4096, 69},
-		{"key_rate=1/s\n", 4096, 274},
+		{"rate=12/min\n", 4096, 1365},
+		{"rate=500/s 4/s\n", 4096, 68},
+		{"key_rate=1/s\n", 4096, 273},
 		{"rate=1/h\npartitions.count=20\n", 20, 1},
 		{"rate=500/s\nconcurrency=10\n", 10, 1},
 		{"rate=1/s\nconcurrency=30\n", 30, 2},
@@ -796,6 +904,9 @@ int main(void)
 		cmocka_unit_test(test_nonsense_is_refused_for_every_setting_and_named),
 		cmocka_unit_test(test_a_text_that_is_too_long_is_refused_for_every_setting),
 		cmocka_unit_test(test_of_several_rates_each_has_a_period),
+		cmocka_unit_test(test_a_strict_window_is_a_limit),
+		cmocka_unit_test(test_a_strict_window_stands_beside_some_settings_only),
+		cmocka_unit_test(test_parts_of_a_strict_window_have_whole_tokens),
 		cmocka_unit_test(test_a_rate_of_0_and_max_stand_alone),
 		cmocka_unit_test(test_refusal_of_a_rate_or_a_duration_names_every_period),
 		cmocka_unit_test(test_refusal_of_one_of_several_words_quotes_them_all),

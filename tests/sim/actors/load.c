@@ -11,6 +11,7 @@
 #include "tests/sim/actors/load.h"
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/actors/slot.h"
+#include "tests/sim/books/dues.h"
 #include "tests/sim/world/sim.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ struct load {
 	struct place *place;
 	struct fraction flow;
 	uint64_t tokens;
+	struct amounts amounts; /* of units, beside them */
 	uint64_t began_ns;
 	uint64_t until_ns;
 	uint64_t arrived;
@@ -112,9 +114,12 @@ static void arrive(struct sim *sim, struct occurrence *occurrence)
 	next_ns = arrival_ns(load);
 	if (next_ns < load->until_ns)
 		sim_later(sim, place->host, &load->arrival, next_ns);
+	reader->amounts = load->amounts;
 	reader_ask(sim, reader, load->tokens, load->tokens, NEVER_NS);
-	if (next_ns >= load->until_ns)
+	if (next_ns >= load->until_ns) {
+		dues_demand(sim);
 		drop_load(occurrence);
+	}
 }
 
 void load_start(struct sim *sim, struct place *place, const struct command *command)
@@ -122,10 +127,12 @@ void load_start(struct sim *sim, struct place *place, const struct command *comm
 	struct load *load = memory_get(sizeof(*load));
 	uint64_t first_ns;
 
+	dues_demand(sim);
 	load->arrival = (struct occurrence){.happens = arrive, .dropped = drop_load};
 	load->place = place;
 	load->flow = rate_fraction(&command->rate);
 	load->tokens = command->tokens;
+	load->amounts = command->amounts;
 	load->began_ns = sim->now_ns;
 	load->until_ns = command->until_ns;
 	load->poisson = command->poisson;
@@ -156,10 +163,12 @@ static void take_turn(struct sim *sim, struct occurrence *turn)
 	struct worker *worker = worker_of(turn);
 
 	if (sim->now_ns >= worker->until_ns ||
-	    (!worker->reader.place->limiter && !worker->reader.place->is_key))
+	    (!worker->reader.place->limiter && !worker->reader.place->is_key)) {
+		dues_demand(sim);
 		drop_worker(turn);
-	else
+	} else {
 		reader_ask(sim, &worker->reader, worker->tokens, worker->tokens, NEVER_NS);
+	}
 }
 
 static void worked(struct sim *sim, struct reader *reader, int err)
@@ -175,14 +184,17 @@ static void worked(struct sim *sim, struct reader *reader, int err)
 }
 
 static void worker_start(struct sim *sim, struct place *place, char *name, uint64_t tokens,
-			 uint64_t work_ns, uint64_t until_ns)
+			 const struct amounts *amounts, uint64_t work_ns, uint64_t until_ns)
 {
 	struct reader *reader = reader_new(sim, place, name, sizeof(struct worker));
 	struct worker *worker = (struct worker *)reader;
 
 	reader->done = worked;
+	reader->asks_again = true;
 	worker->turn = (struct occurrence){.happens = take_turn, .dropped = drop_worker};
 	worker->tokens = tokens;
+	if (amounts)
+		reader->amounts = *amounts;
 	worker->work_ns = work_ns;
 	worker->until_ns = until_ns;
 	sim_later(sim, place->host, &worker->turn, sim->now_ns);
@@ -190,6 +202,7 @@ static void worker_start(struct sim *sim, struct place *place, char *name, uint6
 
 void load_workers(struct sim *sim, struct place *place, const struct command *command)
 {
+	dues_demand(sim);
 	if (*command->file.key) {
 		place = key_of(place, command->file.key);
 		place->is_counted = true;
@@ -198,10 +211,10 @@ void load_workers(struct sim *sim, struct place *place, const struct command *co
 		slot_worker(sim, place, make_name('w', ++sim->workers), command);
 	for (uint64_t i = 0; i < command->count && !command->slot; i++)
 		worker_start(sim, place, make_name('w', ++sim->workers), command->tokens,
-			     command->span_ns, command->until_ns);
+			     &command->amounts, command->span_ns, command->until_ns);
 }
 
 void load_stream(struct sim *sim, struct place *place, const char *name)
 {
-	worker_start(sim, place, memory_text(name, strlen(name)), 1, 0, NEVER_NS);
+	worker_start(sim, place, memory_text(name, strlen(name)), 1, NULL, 0, NEVER_NS);
 }

@@ -7,9 +7,13 @@
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/actors/service.h"
 #include "tests/sim/world/act.h"
+#include "tests/sim/books/forecast.h"
+#include "tests/sim/books/ledger.h"
+#include "tests/sim/books/order.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +33,17 @@ static int report(struct place *place, const struct outcome *outcomes, size_t co
 	if (!place->limiter)
 		return -ENODEV;
 	before = host_enter(host);
+	/* Grants that were due before the report are in the books before it. */
+	engine_run(&host->engine, host_now(host));
+	host_leave(before);
+	host_collect(host);
+	before = host_enter(host);
 	err = engine_feedback(&host->engine, place->limiter, outcomes, count, host_now(host));
 	host_leave(before);
+	order_heard(place);
+	for (size_t i = 0; i < count && !err; i++)
+		ledger_told(place, &outcomes[i]);
+	forecast_news(host->sim);
 	host_collect(host);
 	return err;
 }
@@ -47,8 +60,10 @@ void outcome_write(struct sim *sim, struct place *place, const struct command *c
 		count++;
 	if (err == -ENOENT)
 		err = count ? 0 : -EINVAL;
-	if (!err)
+	if (!err) {
 		err = report(place, outcomes, count);
+		snprintf(error, sizeof(error), "a unit that the limiter does not have");
+	}
 	if (err)
 		act_refused(sim, place->host, command->line, err, error);
 	free(outcomes);

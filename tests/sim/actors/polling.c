@@ -25,6 +25,7 @@ struct polling {
 	uint64_t called_ns; /* by its host's clock */
 	bool called;	    /* since then; and its tokens neither read nor returned */
 	bool again;	    /* after each token */
+	bool is_noted;	    /* its grant is in the books */
 	bool reads_later;   /* @read is under way */
 	bool gone;	    /* it is freed when that happens, or is dropped */
 };
@@ -93,7 +94,9 @@ static void note_return(struct sim *sim, struct polling *polling)
 
 	polling->called = false;
 	if (!polling->poller.waiter.limiter->removed)
-		ledger_charged(sim, place, -(int64_t)polling->reader.granted);
+		ledger_charged(sim, place,
+			       &(struct charge){.tokens = -(int64_t)polling->reader.granted,
+						.returned = polling->reader.amounts});
 	if (!sim->ending)
 		sim_print(sim, place->host, "returned %s", polling->reader.name);
 }
@@ -140,8 +143,13 @@ static void poll_tokens(struct sim *sim, struct polling *polling)
 		read_later(sim, polling);
 		return;
 	}
-	/* A poller that was called at once is collected as others are. */
-	ledger_waits(sim, &polling->reader);
+	/* A poller that was called at once is collected after readers that were granted then. */
+	polling->is_noted = polling->poller.state == POLLER_CALLED;
+	polling->reader.granted = polling->poller.waiter.granted;
+	if (polling->is_noted)
+		ledger_granted(sim, &polling->reader);
+	else
+		ledger_waits(sim, &polling->reader);
 	host_collect(host);
 }
 
@@ -181,6 +189,7 @@ static int read_at_once(struct polling *polling, bool *kept)
 		.limiter = polling->poller.waiter.limiter,
 		.tokens = polling->reader.tokens,
 		.most = polling->reader.most,
+		.amounts = reader_amounts(&polling->reader),
 		.manner = READ_NONBLOCKING,
 		.within_ns = NEVER_NS,
 		.poller = &polling->poller,
@@ -255,6 +264,7 @@ void polling_start(struct sim *sim, struct place *place, const struct command *c
 	reader->name = memory_text(command->text, strlen(command->text));
 	reader->tokens = file->kind == FILE_TAKE ? file->tokens : 1;
 	reader->most = file->kind == FILE_TAKE ? file->most : 1;
+	reader->amounts = file->amounts;
 	polling->after_ns = command->span_ns;
 	polling->again = file->kind == FILE_STREAM;
 	polling->read = (struct occurrence){.happens = read_now, .dropped = drop};
@@ -267,7 +277,8 @@ void polling_start(struct sim *sim, struct place *place, const struct command *c
 	/* A key is there while it is open. */
 	if (!place->is_key)
 		limiter_hold(place->limiter);
-	poller_init(&polling->poller, place->limiter, reader->tokens, reader->most);
+	poller_init(&polling->poller, place->limiter, reader->tokens, reader->most,
+		    reader_amounts(reader));
 	line_up(polling);
 	poll_tokens(sim, polling);
 }
@@ -290,7 +301,8 @@ void polling_answered(struct sim *sim, struct waiter *waiter)
 		return;
 	}
 	polling->reader.granted = waiter->granted;
-	ledger_granted(sim, &polling->reader);
+	if (!polling->is_noted)
+		ledger_granted(sim, &polling->reader);
 	polling->called = true;
 	polling->called_ns = polling->poller.until_ns - POLLER_NS;
 	read_later(sim, polling);

@@ -10,7 +10,9 @@
 #include "tests/sim/actors/outcome.h"
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/actors/slot.h"
+#include "tests/sim/books/forecast.h"
 #include "tests/sim/books/ledger.h"
+#include "tests/sim/books/slot_order.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>
@@ -63,7 +65,9 @@ void reader_leave_line(struct reader *reader)
 static void begin(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t most)
 {
 	reader->tokens = tokens;
+	reader->forecast.is_known = false;
 	reader->most = most;
+	reader->forecast.is_bound = false;
 	reader->check = (struct reader_check){.number = ++sim->asked, .tokens = tokens};
 }
 
@@ -97,6 +101,7 @@ static int read_tokens(struct sim *sim, struct reader *reader, struct token_read
 	read->limiter = reader->place->limiter;
 	read->tokens = reader->tokens;
 	read->most = reader->most;
+	read->amounts = reader_amounts(reader);
 	read->asker = absence_asker(reader, &asker) ? &asker : NULL;
 	wait.waiter.place = 0;
 	err = engine_read(&host->engine, read, &wait, now_ns);
@@ -124,8 +129,10 @@ static void ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_
 	if (!err) {
 		struct memory *before = host_enter(reader->place->host);
 
+		forecast_asks(sim, reader, read->within_ns);
 		err = read_tokens(sim, reader, read);
 		host_leave(before);
+		forecast_refused(sim, reader, err);
 	}
 	if (err != -EINPROGRESS) {
 		reader_done(sim, reader, err);
@@ -133,6 +140,7 @@ static void ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_
 	}
 	reader_line_up(reader);
 	ledger_waits(sim, reader);
+	forecast_waits(sim, reader);
 	host_collect(reader->place->host);
 }
 
@@ -239,11 +247,18 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 		tell(sim, reader, err);
 }
 
+static void leave_books(struct sim *sim, struct reader *reader)
+{
+	if (reader->waiter.is_opener)
+		slot_order_leaves(reader);
+	else
+		ledger_left(sim, reader);
+}
+
 void reader_interrupt(struct sim *sim, struct reader *reader, uint64_t away_ns)
 {
 	reader_leave_line(reader);
-	if (!reader->waiter.is_opener)
-		ledger_left(sim, reader);
+	leave_books(sim, reader);
 	absence_begin(sim, reader, away_ns);
 	reader_leave(reader);
 }
@@ -256,8 +271,7 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 	engine_cancel(&host->engine, &reader->waiter);
 	host_leave(before);
 	reader_leave_line(reader);
-	if (!reader->waiter.is_opener)
-		ledger_left(sim, reader);
+	leave_books(sim, reader);
 	if (!sim->ending)
 		sim_print(sim, host, "cancelled %s", reader->name);
 	reader_leave(reader);
@@ -268,8 +282,7 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 void reader_vanish(struct sim *sim, struct reader *reader)
 {
 	reader_leave_line(reader);
-	if (!reader->waiter.is_opener)
-		ledger_left(sim, reader);
+	leave_books(sim, reader);
 	if (reader->inside)
 		reader->place->readers--;
 	reader_free(reader);

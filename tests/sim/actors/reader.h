@@ -13,6 +13,16 @@ struct absence {
 	uint32_t thread;    /* 0: it was never away */
 };
 
+/* The answer to `eta` at the time of an asking, see forecast.c. */
+struct forecast {
+	uint64_t eta_ns;
+	uint64_t within_ns; /* that it asked for */
+	uint64_t news;	    /* until it waited; more since make it void */
+	bool full;	    /* as many readers as may waited already */
+	bool is_known;
+	bool is_bound; /* @eta_ns is a bound, no estimate */
+};
+
 /* A grant that is on its way to its reader while the process is stopped, see reader.c. */
 struct delivery {
 	struct occurrence arrives;
@@ -27,20 +37,29 @@ struct reader {
 	struct reader_check check;
 	struct absence absence;
 	struct delivery delivery;
+	struct forecast forecast;
 	enum read_manner manner;
 	struct reader *next, *previous; /* all waiters of its host */
 	struct place *place;
-	char *name;	       /* owned */
-	uint64_t since_ns;     /* it waits */
-	int refusal;	       /* its answer when its time is up */
-	bool inside;	       /* has its key open */
-	bool answered_ok;      /* the outcome told by the services behind its limiter */
-	uint64_t answer_ns;    /* and how long that takes */
-	uint64_t tokens, most; /* that it asks for */
-	uint64_t granted;      /* at last */
+	char *name;		/* owned */
+	uint64_t since_ns;	/* it waits */
+	int refusal;		/* its answer when its time is up */
+	bool inside;		/* has its key open */
+	bool asks_again;	/* as soon as it was served, or has worked */
+	bool answered_ok;	/* the outcome told by the services behind its limiter */
+	uint64_t answer_ns;	/* and how long that takes */
+	uint64_t tokens, most;	/* that it asks for */
+	struct amounts amounts; /* of units, beside them */
+	uint64_t granted;	/* at last */
 	/* Called when it was answered and told; NULL: it is freed. */
 	void (*done)(struct sim *sim, struct reader *reader, int err);
 };
+
+/* Returns the amounts of units that @reader asks for; NULL: none. */
+static inline const struct amounts *reader_amounts(const struct reader *reader)
+{
+	return reader->amounts.count ? &reader->amounts : NULL;
+}
 
 struct reader *reader_new(struct sim *sim, struct place *place, char *name, size_t size);
 /* It opens what it reads; 0 or -errno. It closes that. */

@@ -7,6 +7,7 @@
  * After each step as many slots are in use as are held, and no opener waits that could have one.
  */
 #include "tests/sim/books/common.h"
+#include "tests/sim/books/slot_order.h"
 #include "tests/sim/base/memory.h"
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/actors/service.h"
@@ -40,7 +41,8 @@ static void link_held(struct opener *opener)
 {
 	struct host *host = opener->reader.place->host;
 
-	limiter_hold(opener->slot.limiter);
+	if (!opener->slot.limiter->is_key)
+		limiter_hold(opener->slot.limiter);
 	opener->previous = NULL;
 	opener->next = host->openers;
 	if (opener->next)
@@ -74,9 +76,12 @@ static void close_slot(struct opener *opener)
 	unlink_held(opener);
 	opener->slot.limiter = limiter;
 	before = host_enter(host);
+	slot_order_closed(opener->reader.place);
 	engine_slot_close(&host->engine, &opener->slot, true, host_now(host));
-	limiter_drop(limiter);
+	if (!limiter->is_key)
+		limiter_drop(limiter);
 	host_leave(before);
+	reader_leave(&opener->reader);
 }
 
 static void drop_worker(struct occurrence *turn)
@@ -93,12 +98,12 @@ void slot_ask(struct sim *sim, struct reader *reader)
 	struct host *host = opener->reader.place->host;
 	struct waiter *waiter = &opener->reader.waiter;
 	struct asker asker;
-	int err = -ENOENT;
+	int err = reader_enter(reader);
 
 	opener->reader.check = (struct reader_check){.number = ++sim->asked};
 	*waiter = (struct waiter){
 		.limiter = opener->reader.place->limiter, .slot = &opener->slot, .is_opener = true};
-	if (waiter->limiter) {
+	if (!err) {
 		struct memory *before = host_enter(host);
 
 		if (absence_asker(reader, &asker))
@@ -113,6 +118,7 @@ void slot_ask(struct sim *sim, struct reader *reader)
 	} else {
 		opener->reader.check.state = READER_WAITS;
 		reader_line_up(&opener->reader);
+		slot_order_waits(sim, &opener->reader);
 	}
 	host_collect(host);
 }
@@ -134,6 +140,7 @@ static void begin_work(struct sim *sim, struct opener *opener)
 			before = host_enter(place->host);
 			slots_throttled(&place->host->engine.schedule, opener->slot.limiter);
 			host_leave(before);
+			slot_order_tuned(place);
 		}
 	}
 	sim_later(sim, place->host, &opener->turn, sim->now_ns + span_ns);
@@ -145,11 +152,21 @@ static void end_work(struct sim *sim, struct occurrence *turn)
 	struct host *host = opener->reader.place->host;
 
 	close_slot(opener);
+	/* An opener that has waited for it comes first. */
+	host_collect(host);
 	if (sim->now_ns < opener->until_ns)
 		slot_ask(sim, &opener->reader);
 	else
 		reader_free(&opener->reader);
 	host_collect(host);
+}
+
+/* A slot of a key was opened: there are no more than key_concurrency. */
+static void check_key(struct sim *sim, const struct place *key)
+{
+	if (key->settings.enforcement == ENFORCEMENT_ENFORCE &&
+	    slots_used(key->limiter) > key->parent->settings.key_concurrency)
+		sim_fail(sim, INVARIANT_QUEUE, key, "more slots of a key are open than may be");
 }
 
 void slot_done(struct sim *sim, struct reader *reader, int err)
@@ -158,11 +175,16 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 	const struct waiter *first;
 	const struct host *host = reader->place->host;
 
-	if (reader->check.state == READER_WAITS)
+	if (!err)
+		slot_order_opened(sim, reader);
+	if (reader->check.state == READER_WAITS) {
 		reader_leave_line(reader);
+		slot_order_leaves(reader);
+	}
 	reader->check.state = READER_GONE;
 	if (err) {
 		sim_print(sim, host, "refused %s %s", reader->name, sim_error_symbol(err));
+		reader_leave(reader);
 		reader_free(reader);
 		return;
 	}
@@ -170,6 +192,8 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 	if (first && first->ticket < reader->waiter.ticket)
 		sim_fail(sim, INVARIANT_QUEUE, reader->place,
 			 "a slot went to an opener that came later");
+	if (reader->place->is_key)
+		check_key(sim, reader->place);
 	link_held(opener);
 	if (!sim->terse)
 		sim_print(sim, host, "granted %s slot", reader->name);
@@ -246,9 +270,36 @@ void slots_vanish(struct host *host)
 		if (opener->called && service)
 			service_leave(service);
 		unlink_held(opener);
+		if (opener->reader.inside)
+			opener->reader.place->readers--;
+		opener->reader.inside = false;
 		if (!opener->works)
 			reader_free(&opener->reader);
 	}
+}
+
+uint32_t slots_tell(const struct host *host, struct held_slot list[HOST_SLOTS_MAX])
+{
+	const struct opener *opener = host->openers;
+	uint32_t count = 0;
+
+	while (opener && opener->next)
+		opener = opener->next;
+	for (; opener && count < HOST_SLOTS_MAX; opener = opener->previous) {
+		const struct limiter *limiter = opener->slot.limiter;
+		uint64_t id = (limiter->is_key ? limiter->parent : limiter)->holding->id;
+		uint32_t of_limiter = 0;
+
+		for (uint32_t i = 0; i < count; i++)
+			of_limiter += list[i].slot.id == id;
+		if (of_limiter < HOST_SLOTS_OF_LIMITER_MAX)
+			list[count++] = (struct held_slot){
+				.slot = {.id = id,
+					 .pid = (uint32_t)opener->reader.check.number,
+					 .command = "program"},
+				.opened_ns = opener->slot.opened_ns};
+	}
+	return count;
 }
 
 static bool is_free(const struct limiter *limiter)
@@ -294,7 +345,8 @@ static void check_sum(struct sim *sim, const struct place *place)
 		for (const struct place *p = host->places; p; p = p->next) {
 			const struct holding *holding;
 
-			if (!p->limiter || !p->common || p->common->first != place->common->first)
+			if (!p->limiter || !p->common || p->is_key ||
+			    p->common->first != place->common->first)
 				continue;
 			holding = p->limiter->holding;
 			if (holding->settings->slots.kind != SLOTS_COUNT ||
@@ -329,7 +381,7 @@ void slots_check(struct host *host)
 		if (slots_waiting(p->limiter) && !host->engine.schedule.stopped &&
 		    could_have_one(p->limiter))
 			sim_fail(sim, INVARIANT_QUEUE, p, "one waits for a slot that is free");
-		if (host->fleet && p->common && p->slots != slots_limit(p->limiter))
+		if (host->fleet && p->common && !p->is_key && p->slots != slots_limit(p->limiter))
 			check_sum(sim, p);
 		p->slots_sum += (double)p->slots * (double)(sim->now_ns - p->slots_ns);
 		p->slots_ns = sim->now_ns;

@@ -18,6 +18,8 @@ void slot_done(struct sim *sim, struct reader *reader, int err);
 void slots_close_all(struct host *host);
 void slots_vanish(struct host *host);
 void slots_check(struct host *host);
+/* Lists the open slots of @host, as a daemon does for its fleet: see core/fleet/fleet.h. */
+uint32_t slots_tell(const struct host *host, struct held_slot list[HOST_SLOTS_MAX]);
 /* `slots PATH`: the mean number since it was last asked. */
 void slots_print(struct sim *sim, struct place *place, const struct command *command);
 

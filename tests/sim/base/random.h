@@ -31,6 +31,12 @@ static inline uint64_t random_below(struct random *random, uint64_t below)
 /* A trace made up from @seed, that ends after @for_ns; in memory the caller frees. */
 char *random_trace(uint64_t seed, uint64_t for_ns);
 
+/* Likewise, about the order among siblings. */
+char *random_order(uint64_t seed, uint64_t for_ns);
+
+/* Likewise, about the order among siblings over the @hosts hosts of a fleet. */
+char *random_dues(uint64_t seed, uint64_t for_ns, unsigned int hosts);
+
 /* Likewise, of a fleet of @hosts hosts, with faults. */
 char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts);
 

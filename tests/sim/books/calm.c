@@ -3,10 +3,12 @@
  * I6, see calm_check.h and calm.h.
  *
  * Calm is when no fault is at work, and none was, and no settings changed, since sim->disturbed_ns.
- * Debts with a time count from then on; use and shares are measured in windows that begin when all
- * those debts are paid. Traffic has its bound always.
+ * Use and shares are of demand that stands still, too. Debts with a time count from then on; use
+ * and shares are measured in windows that begin when all those debts are paid. Traffic has its
+ * bound always.
  */
 #include "tests/sim/books/common.h"
+#include "tests/sim/books/dues.h"
 #include "tests/sim/invariants/calm_check.h"
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/books/calm.h"
@@ -115,7 +117,8 @@ static const struct settings *steady(const struct sim *sim, const struct place *
 	for (const struct place *p = place; p; p = p->parent) {
 		const struct truth *truth = p->common ? truth_of(sim, p->common->id) : NULL;
 
-		if (!truth || !truth->there || !calm_check_is_steady(&truth->settings))
+		if (!truth || !truth->there || truth_is_quoted(sim, truth) ||
+		    !calm_check_is_steady(&truth->settings))
 			return NULL;
 		settings = settings ? settings : &truth->settings;
 	}
@@ -402,7 +405,9 @@ void calm_look(struct sim *sim)
 	watch_pauses(sim);
 	for (unsigned int i = 0; i < sim->host_count; i++)
 		check_readers(sim, &sim->hosts[i]);
-	is_calm = sim->now_ns >= sim->disturbed_ns + settles_ns(sim);
+	is_calm = sim->now_ns >= sim->disturbed_ns + settles_ns(sim) && dues_is_still(sim);
+	if (!sim->failed)
+		dues_look(sim, is_calm);
 	if (!is_calm) {
 		sim->window_ns = 0;
 		return;

@@ -1,9 +1,11 @@
 /* common - a limiter as the whole fleet has it, see common.h. */
+#include "tests/sim/books/overriding.h"
 #include "tests/sim/books/common.h"
 #include "tests/sim/actors/polling.h"
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/world/sim.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +76,7 @@ static void move_reader(struct place *place, const struct reader *reader, bool l
 	if (leaves)
 		common_leaves(place);
 	else
-		common_waits(place, reader->check.tokens);
+		common_waits(place, reader->check.tokens, &reader->amounts);
 }
 
 static void move_readers(struct place *place, bool leaves)
@@ -91,7 +93,7 @@ void common_rejoin(struct place *place)
 {
 	move_readers(place, true);
 	place->common = NULL;
-	place->largest = 1; /* of what is counted by the new path */
+	place->asks = (struct fleet_asks){0}; /* of what is counted by the new path */
 	if (place->is_key)
 		common_join_key(place);
 	else
@@ -119,7 +121,8 @@ static double rate_of(const struct common *common)
 	const struct settings *settings = common->rate ? fleet_check_settings(common->rate) : NULL;
 	double least = (double)INFINITY;
 
-	if (!settings || settings->enforcement != ENFORCEMENT_ENFORCE || !settings->limit_count)
+	if (!settings || settings->enforcement != ENFORCEMENT_ENFORCE || !settings->limit_count ||
+	    settings_have_windows(settings))
 		return 0;
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		double rate = rate_per_second(&settings->limits[i].rate);
@@ -141,15 +144,21 @@ void common_measure(struct common *common, const struct sim *sim)
  * The bounds of a key: the rate of each, and a burst for each partition, and one token more where
  * nothing is held any more.
  */
-static struct settings settings_of_key(const struct sim *sim, const struct settings *whole)
+static struct settings settings_of_key(const struct sim *sim, const struct settings *whole,
+				       const char *path)
 {
 	struct settings settings = SETTINGS_DEFAULT;
 
 	settings.enforcement = whole->enforcement;
 	settings.partitions = whole->partitions + sim->host_count;
-	settings.burst = whole->key_burst + sim->host_count;
-	settings.limit_count = !rate_is_unlimited(&whole->key_rate);
+	settings.burst = whole->key_burst;
 	settings.limits[0].rate = whole->key_rate;
+	overriding_apply(whole, path, &settings);
+	settings.burst += sim->host_count;
+	for (uint32_t i = 0; i < settings.limit_count; i++) {
+		if (settings.limits[i].burst)
+			settings.limits[i].burst += sim->host_count;
+	}
 	return settings;
 }
 
@@ -162,7 +171,7 @@ static struct common *add_key(struct sim *sim, const struct common *whole, const
 	common->above = whole->rate;
 	for (uint32_t i = 0; whole->rate && i < whole->rate->count; i++) {
 		const struct version *version = &whole->rate->versions[i];
-		struct settings settings = settings_of_key(sim, &version->settings);
+		struct settings settings = settings_of_key(sim, &version->settings, path);
 
 		fleet_check_follow(&common->own, version->id, &settings, 0, common_now(sim));
 		common->own.versions[common->own.count - 1].until_ns = version->until_ns;
@@ -205,11 +214,13 @@ static bool is_key_of(const struct sim *sim, const struct common *common, uint64
 void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
 		  uint64_t quarantine_ns)
 {
-	struct settings of_key = settings_of_key(sim, settings);
-
 	for (struct common *c = sim->commons; c; c = c->next) {
-		if (is_key_of(sim, c, id))
-			fleet_check_follow(&c->own, id, &of_key, quarantine_ns, common_now(sim));
+		struct settings of_key;
+
+		if (!is_key_of(sim, c, id))
+			continue;
+		of_key = settings_of_key(sim, settings, c->path);
+		fleet_check_follow(&c->own, id, &of_key, quarantine_ns, common_now(sim));
 	}
 }
 
@@ -221,21 +232,22 @@ void common_goes(struct sim *sim, uint64_t id, uint64_t quarantine_ns)
 	}
 }
 
-bool common_exempts(const struct place *place)
+uint32_t common_keeps(const struct place *place)
 {
 	const struct limiter *limiter = place->is_key ? place->parent->limiter : place->limiter;
 	const struct holding *holding = limiter ? limiter->holding : NULL;
 	struct settings settings;
 
-	if (!holding)
-		return true;
-	settings = place->is_key ? settings_of_key(place->host->sim, holding->settings)
+	if (!holding || (holding->degraded && holding->settings->offline != OFFLINE_BLOCK))
+		return 0;
+	settings = place->is_key ? settings_of_key(place->host->sim, holding->settings, place->path)
 				 : *holding->settings;
-	return fleet_check_is_free(&settings) ||
-	       (holding->degraded && holding->settings->offline != OFFLINE_BLOCK);
+	if (!place->common || !place->common->rate)
+		return !fleet_check_is_free(&settings);
+	return fleet_check_keeps(place->common->rate, &settings);
 }
 
-void common_waits(struct place *place, uint64_t tokens)
+void common_waits(struct place *place, uint64_t tokens, const struct amounts *amounts)
 {
 	struct common *common = place->common;
 
@@ -245,8 +257,7 @@ void common_waits(struct place *place, uint64_t tokens)
 	common->waiting++;
 	if (!common->rate)
 		return;
-	rate_check_waits(&common->rate->rate, tokens);
-	fleet_check_asks(common->rate, tokens, &place->largest, &place->largest_since);
+	fleet_check_waits(common->rate, tokens, amounts, &place->asks);
 }
 
 void common_late(struct place *place)
@@ -264,7 +275,7 @@ void common_leaves(struct place *place)
 	common_measure(common, place->host->sim);
 	common->waiting--;
 	if (common->rate)
-		rate_check_leaves(&common->rate->rate);
+		fleet_check_leaves(common->rate);
 }
 
 /* Prints each host's part of it, for readers of a failure. */
@@ -282,17 +293,76 @@ static void print_places(const struct sim *sim, const struct common *common)
 				fraction_per_second(&p->limiter->buckets[0].flow),
 				(long long)p->limiter->buckets[0].level,
 				(unsigned long long)p->limiter->buckets[0].burst,
-				(unsigned long long)p->largest,
+				(unsigned long long)p->asks.of[0].largest,
 				sim->hosts[i].paused ? ", paused" : "");
 		}
 	}
 }
 
-void common_grants(struct place *place, uint64_t tokens, uint64_t asked, bool waited)
+/* Returns the windows that all hosts together know; NULL: the host has none. */
+static struct quotas_check *quotas_of(struct place *place)
+{
+	struct quotas_check *quotas = &place->common->first->quotas;
+	const struct settings *settings = limiter_settings(place->limiter);
+
+	if (place->is_key || place->partition || !settings_have_windows(settings))
+		return NULL;
+	calendar_check_tune(&place->rate.calendar, settings, true);
+	return quotas;
+}
+
+/* Checks that all hosts together keep to windows of the calendar of @unit. */
+static void check_quotas(struct place *place, const char *unit, uint64_t tokens)
+{
+	struct sim *sim = place->host->sim;
+	const struct quotas_window *window;
+	char why[WHY_TEXT];
+
+	if (!tokens || !quotas_of(place))
+		return;
+	window = quotas_check_grant(quotas_of(place), &place->rate.calendar, unit, tokens,
+				    place->limiter->holding->saved, host_now(place->host));
+	if (!window)
+		return;
+	snprintf(why, WHY_TEXT,
+		 "%" PRIu64 " tokens in window %" PRId64 " of the calendar of %" PRIu64,
+		 window->granted, window->window, window->most);
+	sim_fail(sim, INVARIANT_RATE, place, why);
+	print_places(sim, place->common);
+}
+
+/* Checks that a host may grant @tokens and @amounts to a reader that asked for @asked. */
+static void check_grant(struct place *place, uint64_t tokens, uint64_t asked,
+			const struct amounts *amounts)
 {
 	struct common *common = place->common;
 	struct sim *sim = place->host->sim;
+	/* It may have kept others when the grant was decided, in this step. */
+	uint32_t keeps = place->keeps & common_keeps(place);
 	char why[WHY_TEXT];
+
+	/* No tokens are of no rate, and a host needs no lease to grant them. */
+	keeps = fleet_check_concerns(common->rate, keeps, tokens, amounts);
+	if (!keeps)
+		return;
+	if (!common->is_key &&
+	    !lease_check_grants(&common->first->leases, &place->host->holder, sim->now_ns, why))
+		sim_fail(sim, INVARIANT_PIECE, place, why);
+	check_quotas(place, "", tokens);
+	for (uint32_t i = 0; i < amounts->count; i++)
+		check_quotas(place, amounts->of[i].unit, amounts->of[i].tokens);
+	if (!fleet_check_grant(common->rate, keeps, tokens, asked, amounts, &place->asks,
+			       common_now(sim), why)) {
+		sim_fail(sim, INVARIANT_RATE, place, why);
+		print_places(sim, common);
+	}
+}
+
+void common_grants(struct place *place, uint64_t tokens, uint64_t asked,
+		   const struct amounts *amounts, bool waited)
+{
+	struct common *common = place->common;
+	struct sim *sim = place->host->sim;
 
 	if (!common)
 		return;
@@ -301,26 +371,83 @@ void common_grants(struct place *place, uint64_t tokens, uint64_t asked, bool wa
 	if (waited || common->waiting)
 		common->did += tokens;
 	windows_add(&common->windows, sim->now_ns, tokens);
-	/*
-	 * It may have been exempt when the grant was decided, in this step. No tokens are of no
-	 * rate, and a host needs no lease to grant them: it may not have heard of a change.
-	 */
-	if (!common->rate || !tokens || place->exempt || common_exempts(place))
-		return;
-	if (!common->is_key &&
-	    !lease_check_grants(&common->first->leases, &place->host->holder, sim->now_ns, why))
-		sim_fail(sim, INVARIANT_PIECE, place, why);
-	if (!fleet_check_grant(common->rate, tokens, asked, &place->largest, &place->largest_since,
-			       common_now(sim), why)) {
-		sim_fail(sim, INVARIANT_RATE, place, why);
-		print_places(sim, common);
-	}
+	if (common->rate)
+		check_grant(place, tokens, asked, amounts);
 }
 
-void common_returns(struct place *place, uint64_t tokens)
+void common_returns(struct place *place, const char *unit, uint64_t tokens)
 {
+	if (place->common && place->limiter && quotas_of(place))
+		quotas_check_return(quotas_of(place), &place->rate.calendar, unit, tokens,
+				    place->limiter->holding->saved, host_now(place->host));
 	if (place->common && place->common->rate)
-		rate_check_return(&place->common->rate->rate, tokens, common_now(place->host->sim));
+		fleet_check_return(place->common->rate, unit, tokens, common_now(place->host->sim));
+}
+
+/* Tells whether hosts tell each other of quotas of @place. */
+static bool is_told(const struct place *place)
+{
+	return place->common && place->limiter && !place->is_key && !place->partition &&
+	       place->keeps && common_keeps(place);
+}
+
+static unsigned int number_of(const struct host *host)
+{
+	return (unsigned int)(host - host->sim->hosts);
+}
+
+void common_void_told(struct place *place, const char *unit)
+{
+	if (place->common)
+		told_check_void(&place->common->first->told, unit);
+}
+
+void common_told(struct place *place, const struct outcome *outcome)
+{
+	const struct host *host = place->host;
+
+	if (outcome->remaining == UINT64_MAX) {
+		common_void_told(place, outcome->unit);
+		return;
+	}
+	if (place->common)
+		truth_quoted(host->sim, place->common->id, outcome->reset_ns);
+	if (is_told(place) && number_of(host) < TOLD_HOSTS_MAX)
+		told_check_report(&place->common->first->told, number_of(host), outcome->unit,
+				  outcome->remaining, outcome->reset_ns, host->sim->now_ns);
+}
+
+void common_takes_told(struct place *place, const char *unit, uint64_t tokens)
+{
+	const struct host *host = place->host;
+	struct sim *sim = host->sim;
+	uint64_t in_touch_ns[TOLD_HOSTS_MAX];
+	char why[WHY_TEXT];
+
+	if (!place->common || !place->common->first->told.reports)
+		return;
+	if (!is_told(place)) {
+		common_void_told(place, NULL);
+		return;
+	}
+	if (*unit && !settings_have_unit(limiter_settings(place->limiter), unit)) {
+		common_void_told(place, unit);
+		return;
+	}
+	if (number_of(host) >= TOLD_HOSTS_MAX)
+		return;
+	for (unsigned int i = 0; i < sim->host_count && i < TOLD_HOSTS_MAX; i++)
+		in_touch_ns[i] = sim->hosts[i].in_touch_ns;
+	if (!told_check_grant(&place->common->first->told, number_of(host), unit, tokens,
+			      in_touch_ns, sim->now_ns, why))
+		sim_fail(sim, INVARIANT_QUOTA, place, why);
+}
+
+void common_returns_told(struct place *place, const char *unit, uint64_t tokens)
+{
+	if (place->common && number_of(place->host) < TOLD_HOSTS_MAX)
+		told_check_return(&place->common->first->told, number_of(place->host), unit,
+				  tokens);
 }
 
 struct lease_check *common_leases(struct sim *sim, const struct holding *holding)
@@ -403,8 +530,11 @@ void common_audit(struct host *host)
 void common_free(struct common *common)
 {
 	lease_check_free(&common->leases);
+	quotas_check_free(&common->quotas);
+	told_check_free(&common->told);
 	free(common->service);
 	free(common->path);
 	windows_free(&common->windows);
+	fleet_check_free(&common->own);
 	free(common);
 }

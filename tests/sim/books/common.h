@@ -9,6 +9,8 @@
 
 #include "tests/sim/invariants/fleet_check.h"
 #include "tests/sim/invariants/lease_check.h"
+#include "tests/sim/invariants/quotas_check.h"
+#include "tests/sim/invariants/told_check.h"
 #include "tests/sim/base/windows.h"
 
 struct host;
@@ -30,6 +32,8 @@ struct common {
 	/* Of the first alone. */
 	struct service *service; /* owned, or NULL */
 	struct lease_check leases;
+	struct quotas_check quotas;
+	struct told_check told;
 	uint64_t granted_ns; /* the last time */
 	uint64_t charged;    /* tokens, ever */
 
@@ -67,13 +71,13 @@ void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
 void common_goes(struct sim *sim, uint64_t id, uint64_t quarantine_ns);
 
 /*
- * Tells whether the host of @place keeps no rate by leases there now: by the settings that it has,
- * or because it is degraded to share or open.
+ * Tells of which units the host of @place keeps a rate by leases there now, as fleet_check_keeps():
+ * 0 also where it is degraded to share or open.
  */
-bool common_exempts(const struct place *place);
+uint32_t common_keeps(const struct place *place);
 
 /* A reader of @place begins to wait, or leaves. */
-void common_waits(struct place *place, uint64_t tokens);
+void common_waits(struct place *place, uint64_t tokens, const struct amounts *amounts);
 void common_leaves(struct place *place);
 /* The host of @place was paused and goes on. */
 void common_late(struct place *place);
@@ -81,11 +85,25 @@ void common_late(struct place *place);
 /* Counts until now the tokens that could have been granted. */
 void common_measure(struct common *common, const struct sim *sim);
 
-/* Tokens are granted to a reader that @waited, or not, for @asked of them at least. */
-void common_grants(struct place *place, uint64_t tokens, uint64_t asked, bool waited);
+/* Tokens, and @amounts, are granted to a reader that @waited, or not, for @asked at least. */
+void common_grants(struct place *place, uint64_t tokens, uint64_t asked,
+		   const struct amounts *amounts, bool waited);
 
-/* Tokens are given back. */
-void common_returns(struct place *place, uint64_t tokens);
+/* Tokens of @unit, or without a unit (""), are given back. */
+void common_returns(struct place *place, const char *unit, uint64_t tokens);
+
+struct outcome;
+
+/*
+ * A service told the host of @place of its quota; its reports of @unit are void on all hosts, NULL:
+ * of any unit.
+ */
+void common_told(struct place *place, const struct outcome *outcome);
+void common_void_told(struct place *place, const char *unit);
+
+/* Tokens of @unit are granted in @place, as all hosts together may; come back. */
+void common_takes_told(struct place *place, const char *unit, uint64_t tokens);
+void common_returns_told(struct place *place, const char *unit, uint64_t tokens);
 
 /* The leases of the limiter of @holding. */
 struct lease_check *common_leases(struct sim *sim, const struct holding *holding);

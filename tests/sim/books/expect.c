@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Tells whether @place is the limiter that @command speaks of, on its host if it names one. */
+/* Tells whether @place is the limiter, or the key, that @command speaks of. */
 static bool is_meant(const struct command *command, const struct place *place)
 {
-	return !place->partition && !place->is_key && !strcmp(place->path, command->path);
+	return !place->partition && !strcmp(place->path, command->path);
 }
 
 static const struct host *only_host(const struct sim *sim, const struct command *command)
@@ -104,6 +104,23 @@ static double wait_time(const struct sim *sim, const struct command *command)
 	return waited_s / grants;
 }
 
+static double longest_wait(const struct sim *sim, const struct command *command)
+{
+	const struct host *only = only_host(sim, command);
+	double longest_s = NAN;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+
+		for (const struct place *p = host->places; p && (!only || only == host);
+		     p = p->next) {
+			if (is_meant(command, p) && p->grants)
+				longest_s = fmax(longest_s, p->longest_s);
+		}
+	}
+	return longest_s;
+}
+
 static double tiles(const struct sim *sim, const struct command *command)
 {
 	const struct host *only = only_host(sim, command);
@@ -135,6 +152,13 @@ static double slots(const struct sim *sim, const struct command *command)
 		}
 	}
 	return sum;
+}
+
+static double told(const struct sim *sim, const struct command *command)
+{
+	const struct host *only = only_host(sim, command);
+
+	return truth_told_slots(sim, command->path, only ? only->name : NULL);
 }
 
 static double count_of_coordinator(const struct sim *sim, const struct command *command)
@@ -189,22 +213,29 @@ static double in_stat(const struct sim *sim, const struct command *command)
 		if (!strcmp(entry.name, command->expectation.field))
 			value = entry.is_whole ? (double)entry.count : entry.value;
 	}
+	for (uint32_t i = 0; (i = stat_unit(place->limiter, i)) < LIMITS_MAX; i++) {
+		for (size_t k = 0; k < stat_unit_count(); k++) {
+			struct stat_entry entry = stat_unit_entry(place->limiter, i, k);
+			char name[FIELD_TEXT];
+
+			snprintf(name, sizeof(name), "%s.%s", entry.name,
+				 stat_unit_name(place->limiter, i));
+			if (!strcmp(name, command->expectation.field))
+				value = entry.is_whole ? (double)entry.count : entry.value;
+		}
+	}
 	return value;
 }
 
 /* The table of measures. */
 static double (*const MEASURES[])(const struct sim *sim, const struct command *command) = {
-	[EXPECT_GRANTED] = granted,
-	[EXPECT_USED] = used,
-	[EXPECT_WAIT] = wait_time,
-	[EXPECT_TILES] = tiles,
-	[EXPECT_SHARE] = share,
-	[EXPECT_SLOTS] = slots,
-	[EXPECT_COORDINATOR] = count_of_coordinator,
-	[EXPECT_NODES] = nodes,
-	[EXPECT_REFUSED] = refused,
-	[EXPECT_SERVICE] = of_service,
-	[EXPECT_STAT] = in_stat,
+	[EXPECT_GRANTED] = granted,    [EXPECT_USED] = used,
+	[EXPECT_WAIT] = wait_time,     [EXPECT_LONGEST] = longest_wait,
+	[EXPECT_TILES] = tiles,	       [EXPECT_SHARE] = share,
+	[EXPECT_SLOTS] = slots,	       [EXPECT_COORDINATOR] = count_of_coordinator,
+	[EXPECT_NODES] = nodes,	       [EXPECT_REFUSED] = refused,
+	[EXPECT_SERVICE] = of_service, [EXPECT_STAT] = in_stat,
+	[EXPECT_TOLD] = told,
 };
 
 static void miss(struct sim *sim, const struct command *command, const char *is)
@@ -264,6 +295,7 @@ void expect_count(struct sim *sim)
 			p->granted = 0;
 			p->grants = 0;
 			p->waited_s = 0;
+			p->longest_s = 0;
 			p->slots_sum = 0;
 			p->slots_since_ns = sim->now_ns;
 			windows_count(&p->windows);

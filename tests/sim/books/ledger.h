@@ -9,7 +9,8 @@ void ledger_granted(struct sim *sim, struct reader *reader);
 void ledger_left(struct sim *sim, struct reader *reader);
 void ledger_tuning(struct sim *sim, struct place *place);
 void ledger_tuned(struct sim *sim, struct place *place);
-void ledger_charged(struct sim *sim, struct place *place, int64_t tokens);
+void ledger_told(struct place *place, const struct outcome *outcome);
+void ledger_charged(struct sim *sim, struct place *place, const struct charge *charge);
 void ledger_check(struct host *host);
 
 #endif

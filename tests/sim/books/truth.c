@@ -1,7 +1,10 @@
 /* truth - limiters as the coordinator has them, see truth.h. */
+#include "tests/sim/books/overriding.h"
 #include "tests/sim/books/truth.h"
 #include "tests/sim/books/common.h"
+#include "tests/sim/books/dues.h"
 #include "tests/sim/world/sim.h"
+#include "tests/sim/invariants/calm_check.h"
 
 #include "core/fleet/record.h"
 
@@ -124,57 +127,79 @@ static void move(struct sim *sim, struct truth *truth)
 	}
 }
 
-static void come(struct sim *sim, struct truth *truth, const struct record *record,
+/* Tells whether @settings differ in nothing but the order among siblings. */
+static bool is_order(const struct truth *truth, const struct settings *settings)
+{
+	for (enum setting_id id = 0; id < SETTING_COUNT; id++) {
+		if (id != SETTING_WEIGHT && id != SETTING_MIN && id != SETTING_PRIORITY &&
+		    !setting_equal(id, &truth->settings, settings))
+			return false;
+	}
+	return overrides_equal(truth->settings.overrides, settings->overrides);
+}
+
+/* Tells whether nothing but the order among siblings has changed. */
+static bool come(struct sim *sim, struct truth *truth, const struct record *record,
 		 uint64_t made_zxid)
 {
 	bool is_same = truth->there && truth->made_zxid == made_zxid;
 	bool is_renamed = truth->label && strcmp(truth->label, record->name) != 0;
+	bool ordered = is_same && !is_renamed && is_order(truth, &record->settings);
 
 	if (is_renamed && !is_same)
 		go(sim, truth);
 	free(truth->label);
 	truth->label = memory_text(record->name, strlen(record->name));
 	truth->parent = record->parent;
-	truth->settings = record->settings;
+	truth->settings = overriding_copy(&record->settings);
 	truth->made_zxid = made_zxid;
 	if (is_renamed && is_same)
 		move(sim, truth);
 	else
 		enter(sim, truth);
+	return ordered;
 }
 
-/* The node of limiter @id is @state. */
-static void look(struct sim *sim, uint64_t id, const struct znode_state *state)
+/*
+ * The node of limiter @id is @state. Tells whether nothing but the order among siblings has
+ * changed.
+ */
+static bool look(struct sim *sim, uint64_t id, const struct znode_state *state)
 {
 	struct truth *truth = find(sim, id);
 	struct record record;
 	char error[ERROR_TEXT];
+	bool ordered;
 
 	if (!id)
-		return; /* the root */
+		return false; /* the root */
 	if (!state || !state->there) {
 		if (truth)
 			go(sim, truth);
-		return;
+		return false;
 	}
 	/* A record that is not understood changes nothing for hosts that read it. */
 	if (!state->data || record_parse(state->data->text, &record, error))
-		return;
+		return false;
 	/* The name of a limiter that is gone, or was renamed. */
 	if (record.removed) {
 		if (truth)
 			go(sim, truth);
-		return;
+		return false;
 	}
-	come(sim, truth ? truth : add(sim, id), &record, state->made_zxid);
+	ordered = come(sim, truth ? truth : add(sim, id), &record, state->made_zxid);
+	record_drop(&record);
+	return ordered;
 }
 
 static void look_at(struct sim *sim, const struct znode *node, const struct znode_state *state)
 {
 	if (strncmp(node->path, FOLDER, strlen(FOLDER)) != 0)
 		return;
-	sim->disturbed_ns = sim->now_ns;
-	look(sim, strtoull(node->path + strlen(FOLDER), NULL, 10), state);
+	if (look(sim, strtoull(node->path + strlen(FOLDER), NULL, 10), state))
+		dues_demand(sim);
+	else
+		sim->disturbed_ns = sim->now_ns;
 }
 
 void truth_observe(struct zookeeper *zookeeper, const struct commit *commit)
@@ -191,7 +216,7 @@ void truth_observe(struct zookeeper *zookeeper, const struct commit *commit)
 
 		snprintf(path, sizeof(path), "%s%llu", FOLDER, (unsigned long long)t->id);
 		node = znodes_find(&zookeeper->znodes, path);
-		look(sim, t->id, node ? node->newest : NULL);
+		(void)look(sim, t->id, node ? node->newest : NULL);
 	}
 	memory_enter(before);
 }
@@ -221,13 +246,21 @@ static uint32_t count_leased(const struct znodes *znodes, uint64_t id, const cha
 	return count;
 }
 
-struct leased_tiles truth_tiles(const struct sim *sim, const char *path, const char *name)
+/* Finds the limiter that has @path. NULL: there is none. */
+static const struct truth *truth_at(const struct sim *sim, const char *path)
 {
 	const struct truth *truth = sim->truths;
-	struct leased_tiles leased = {0};
 
 	while (truth && (!truth->there || !truth->name || strcmp(truth->name->path, path) != 0))
 		truth = truth->next;
+	return truth;
+}
+
+struct leased_tiles truth_tiles(const struct sim *sim, const char *path, const char *name)
+{
+	const struct truth *truth = truth_at(sim, path);
+	struct leased_tiles leased = {0};
+
 	for (unsigned int i = 0; truth && i < sim->host_count; i++) {
 		const struct host *host = &sim->hosts[i];
 		uint32_t count;
@@ -239,6 +272,57 @@ struct leased_tiles truth_tiles(const struct sim *sim, const char *path, const c
 		leased.hosts += count > 0;
 	}
 	return leased;
+}
+
+/* Counts the open slots of limiter @id in the node of @host. */
+static uint32_t count_told(const struct sim *sim, const struct host *host, uint64_t id)
+{
+	struct host_record record;
+	const struct znode *node;
+	char path[NODE_PATH_MAX];
+	uint32_t count = 0;
+
+	snprintf(path, sizeof(path), "/h/%s", fleet_hid(host->fleet));
+	node = znodes_find(&sim->zookeeper.znodes, path);
+	if (!node || !node->newest->there || !node->newest->data ||
+	    record_parse_host(node->newest->data->text, &record))
+		return 0;
+	for (uint32_t i = 0; i < record.slot_count; i++)
+		count += record.slots[i].id == id;
+	return count;
+}
+
+uint32_t truth_told_slots(const struct sim *sim, const char *path, const char *name)
+{
+	const struct truth *truth = truth_at(sim, path);
+	uint32_t count = 0;
+
+	for (unsigned int i = 0; truth && i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+
+		if (host->fleet && (!name || !strcmp(host->name, name)))
+			count += count_told(sim, host, truth->id);
+	}
+	return count;
+}
+
+/* Reports end later on hosts that hear of others, and calm and its windows begin later yet. */
+enum { LATE_PART = 50 };
+static const uint64_t LATE_NS = 2 * CALM_WINDOW_NS + 60 * NSEC_PER_SEC;
+
+void truth_quoted(struct sim *sim, uint64_t id, uint64_t reset_ns)
+{
+	uint64_t until_ns = sim->now_ns + reset_ns + reset_ns / LATE_PART + LATE_NS;
+
+	for (struct truth *t = sim->truths; t; t = t->next) {
+		if (t->id == id && t->quoted_ns < until_ns)
+			t->quoted_ns = until_ns;
+	}
+}
+
+bool truth_is_quoted(const struct sim *sim, const struct truth *truth)
+{
+	return sim->now_ns < truth->quoted_ns;
 }
 
 void truth_free(struct sim *sim)
@@ -254,6 +338,7 @@ void truth_free(struct sim *sim)
 		struct name *next = sim->names->next;
 
 		free(sim->names->path);
+		fleet_check_free(&sim->names->rate);
 		free(sim->names);
 		sim->names = next;
 	}

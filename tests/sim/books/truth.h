@@ -30,7 +30,8 @@ struct truth {
 	bool there;
 	char *label; /* owned: the last part of its path */
 	struct settings settings;
-	struct name *name; /* NULL as long as its path is not known */
+	uint64_t quoted_ns; /* until then, at most, a quota may be in force that a service told */
+	struct name *name;  /* NULL as long as its path is not known */
 };
 
 /* zookeeper->observe of a simulator's coordinator. */
@@ -42,6 +43,12 @@ struct fleet_check *truth_rate(const struct sim *sim, const char *path);
 /* Limiter @id; NULL: there never was one. */
 const struct truth *truth_of(const struct sim *sim, uint64_t id);
 
+/* A service told of a quota of limiter @id for @reset_ns. */
+void truth_quoted(struct sim *sim, uint64_t id, uint64_t reset_ns);
+
+/* Tells whether it was in force of late: readers get less than the rate, or did in this window. */
+bool truth_is_quoted(const struct sim *sim, const struct truth *truth);
+
 /* Tiles that hosts lease of a limiter, and how many of these hosts there are. */
 struct leased_tiles {
 	uint32_t tiles, hosts;
@@ -49,6 +56,9 @@ struct leased_tiles {
 
 /* Counts those of the limiter at @path that host @name leases; NULL: that any host does. */
 struct leased_tiles truth_tiles(const struct sim *sim, const char *path, const char *name);
+
+/* Returns how many open slots of the limiter at @path the nodes of hosts tell, or that of @name. */
+uint32_t truth_told_slots(const struct sim *sim, const char *path, const char *name);
 
 void truth_free(struct sim *sim);
 

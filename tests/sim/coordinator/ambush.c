@@ -73,6 +73,9 @@ static bool is_what(const struct request *request, enum ambush_what what)
 	case AMBUSH_CLAIM:
 		return touches(request, OPERATION_CREATE, "/w/") ||
 		       touches(request, OPERATION_DELETE, "/w/");
+	case AMBUSH_KEY:
+		return touches(request, OPERATION_CREATE, "/k/") ||
+		       touches(request, OPERATION_DELETE, "/k/");
 	case AMBUSH_ANY:
 	case AMBUSH_LIST:
 		break;

@@ -69,6 +69,7 @@ enum ambush_what {
 	AMBUSH_GIVE,
 	AMBUSH_CHANGE,
 	AMBUSH_CLAIM,
+	AMBUSH_KEY,  /* makes or deletes what is leased or claimed of a key */
 	AMBUSH_LIST, /* no transaction: a look for what is free, or is claimed */
 };
 enum ambush_deed {

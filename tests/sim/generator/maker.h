@@ -17,6 +17,10 @@ struct maker {
 	unsigned int pollers; /* have begun: p1, p2 and so on */
 	struct random keys;   /* draws, likewise, what is read of keys that are leased */
 	bool has_keys;
+	struct random windows; /* draws, likewise, windows of the calendar */
+	bool has_windows;
+	struct random units; /* draws, likewise, what is done in a limiter with units */
+	bool has_units;
 	uint64_t now_ns;
 	uint64_t for_ns;
 	uint64_t shift_ns; /* of the next load */
@@ -31,7 +35,19 @@ struct maker {
 /* Those that are there from the start. */
 static const char *const PATHS[] = {"a", "b", "a/c"};
 static const char *const RATES[] = {
-	"10/s", "100/s", "50/s", "200/s", "20/s", "30/s", "600/min", "70/3s", "100/s 3000/min",
+	"10/s",
+	"100/s",
+	"50/s",
+	"200/s",
+	"20/s",
+	"30/s",
+	"600/min",
+	"70/3s",
+	"100/s 3000/min",
+	"20/2s,strict",
+	"300/10s,strict",
+	"10/60s,strict",
+	"50/s 600/min,strict",
 };
 static const char *const BURSTS[] = {"1", "2", "5", "10", "30", "1000"};
 static const char *const COUNTS[] = {"auto", "auto", "auto", "1", "2", "4", "10", "20"};
@@ -69,8 +85,11 @@ static inline void wait(struct maker *maker, uint64_t most_ns)
 	maker->now_ns += below(maker, most_ns + 1);
 }
 
+/* In a fleet of one it is @host. */
 static inline unsigned int another_host(struct maker *maker, unsigned int host)
 {
+	if (maker->hosts == 1)
+		return host;
 	return (host + 1 + (unsigned int)below(maker, maker->hosts - 1)) % maker->hosts;
 }
 

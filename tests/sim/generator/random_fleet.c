@@ -8,7 +8,8 @@
  * hear of it. One seed in eight loses writes, one has a foreign hand that deletes nodes, one has
  * access rights that are taken away and given back, and two have plots (plots.c). In some fleets
  * PATH is so long that a host has room for few leases. Programs poll meanwhile, and tokens are kept
- * for them. In some fleets a limiter has keys that are leased.
+ * for them. In some fleets a limiter has keys that are leased. In some there are windows of the
+ * calendar, and no clock drifts.
  * For the last three tenths of the time nothing goes wrong any more. All hosts have the same work;
  * or one has more than there is for it, and the others little, where partitions have no numbers.
  */
@@ -23,9 +24,13 @@ enum {
 	KINDS = 8,  /* of seeds */
 	DRIFT_PPM = 5000,
 	WORKERS = 3,
-	POLL_ACTS = 8, /* polls begin after one of so many */
-	KEY_ACTS = 4,  /* so does load of keys that are leased, in one of so many fleets */
-	PLOT_ACTS = 4, /* in a fleet with plots, one of so many */
+	POLL_ACTS = 8,	   /* polls begin after one of so many */
+	KEY_ACTS = 4,	   /* so does load of keys that are leased, in one of so many fleets */
+	PLOT_ACTS = 4,	   /* in a fleet with plots, one of so many */
+	WINDOW_FLEETS = 3, /* one in so many has windows of the calendar ... */
+	WINDOW_ACTS = 6,   /* ... written in one act of so many */
+	UNIT_FLEETS = 4,   /* one in so many has a limiter with units, of it and of its keys ... */
+	UNIT_ACTS = 3,	   /* ... where something is done after one act of so many */
 };
 
 enum kind { KIND_LOSES, KIND_MEDDLES, KIND_DENIES, KIND_RETUNES, KIND_HANDS_OVER };
@@ -33,6 +38,10 @@ enum kind { KIND_LOSES, KIND_MEDDLES, KIND_DENIES, KIND_RETUNES, KIND_HANDS_OVER
 #define SHIFT_NS UINT64_C(25000000000) /* so often load comes */
 
 static const char *const SLOW_RATES[] = {"3/s", "1/s", "7/3s", "1/10s", "max", "0"};
+static const char *const WINDOWS[] = {
+	"300/min@:00", "900/min@:00", "1000/min@:30",	  "100/min@:00", "6000/h@:01",
+	"20000/h@:01", "300/min@:00", "300/min@:00 10/s", "40/min@:00",	 "500/min@:00",
+};
 static const char *const LEASES[] = {"3s", "15s", "5s", "3s"};
 static const char *const ENFORCEMENTS[] = {"enforce", "enforce", "enforce",
 					   "shadow",  "closed",	 "open"};
@@ -43,11 +52,27 @@ static const char *const ADAPTS[] = {
 	"none", "none", "aimd", "cubic", "aimd period=100ms increase=5/s", "cubic scope=host",
 };
 static const char *const BACKOFFS[] = {"none", "none", "exponential initial=10ms max=2s"};
-static const char *const OUTCOMES[] = {"ok", "throttled", "throttled 3 retry-after=2s", "error"};
+static const char *const OUTCOMES[] = {"quota", "throttled", "throttled 3 retry-after=2s", "error"};
+static const char *const QUOTAS[] = {
+	"200 remaining=400 reset=5min",	    "quota remaining=100 reset=2min",
+	"quota remaining=30 reset=45s",	    "429 remaining=0 reset=20s",
+	"quota remaining=1000 reset=10min", "quota remaining=max",
+};
 static const char *const CONCURRENCIES[] = {"1", "3", "7", "20", "100", "max", "max", "auto"};
 static const char *const KEY_SETTINGS[] = {
-	"key_rate 5/s", "key_rate 1/s",	    "key_rate max",	"key_burst 3",
-	"keys_max 4",	"key_share leased", "key_share leased", "key_share proportional"};
+	"key_rate 5/s",
+	"key_rate 1/s",
+	"key_rate max",
+	"key_burst 3",
+	"keys_max 4",
+	"key_share leased",
+	"key_share leased",
+	"key_share proportional",
+	"keys/k1/rate 20/s",
+	"keys/k1/rate 2/s",
+	"keys/k1/rate default",
+	"keys/k2/burst 5",
+	"config key.k1.burst=9\\nkey.k2.rate=max\\nkey.k3.rate=1/s"};
 static const char *const CONSTANTS[] = {
 	"",
 	"",
@@ -98,6 +123,7 @@ static void make_change(struct maker *maker, unsigned int host, const char *path
 
 static void make_write(struct maker *maker)
 {
+	const char *outcome;
 	unsigned int host = any_host(maker) + 1;
 	const char *path = PICK(maker, PATHS);
 
@@ -130,7 +156,10 @@ static void make_write(struct maker *maker)
 		add(maker, "h%u: write %s/backoff %s", host, path, PICK(maker, BACKOFFS));
 		break;
 	case 9:
-		add(maker, "h%u: write %s/feedback %s", host, path, PICK(maker, OUTCOMES));
+		outcome = PICK(maker, OUTCOMES);
+		if (outcome == OUTCOMES[0])
+			outcome = QUOTAS[host % (sizeof(QUOTAS) / sizeof(QUOTAS[0]))];
+		add(maker, "h%u: write %s/feedback %s", host, path, outcome);
 		break;
 	case 10:
 		add(maker, "h%u: service %s %" PRIu64 "/s burst %" PRIu64 " latency %" PRIu64 "ms",
@@ -164,8 +193,8 @@ static void make_read(struct maker *maker)
 	};
 
 	if (!below(maker, 6))
-		add(maker, "h%u: open %s/slot as n%u", any_host(maker) + 1, PICK(maker, PATHS),
-		    ++maker->names);
+		add(maker, "h%u: open %s%s/slot as n%u", any_host(maker) + 1, PICK(maker, PATHS),
+		    below(maker, 3) ? "" : "/keys/k1", ++maker->names);
 	else
 		add(maker, "h%u: read %s/%s as n%u", any_host(maker) + 1, PICK(maker, PATHS),
 		    PICK(maker, files), ++maker->names);
@@ -396,10 +425,13 @@ static void make_latency(struct maker *maker)
 		add(maker, "lag %" PRIu64 "ms", below(maker, 2) * below(maker, 3000));
 }
 
+/* Of wall clocks that differ by more and more nothing is promised. */
 static void make_drift(struct maker *maker)
 {
 	unsigned int host = any_host(maker) + 1;
 
+	if (maker->has_windows)
+		return;
 	if (below(maker, 2))
 		add(maker, "drift h%u -%d waiter %d", host, DRIFT_PPM, DRIFT_PPM);
 	else
@@ -487,6 +519,100 @@ static void make_repair(struct maker *maker)
 			make_pause(maker, host);
 		if (maker->down[host] && below(maker, 3) == 0)
 			make_death(maker, host);
+	}
+}
+
+/* Makes a limiter's limit one of windows of the calendar, in fleets that have some. */
+static void make_window(struct maker *maker)
+{
+	struct random *random = &maker->windows;
+
+	if (!maker->has_windows || random_below(random, WINDOW_ACTS))
+		return;
+	add(maker, "h%u: write %s/rate %s", (unsigned int)random_below(random, maker->hosts) + 1,
+	    DRAW(random, PATHS), DRAW(random, WINDOWS));
+}
+
+static const char *const UNIT_SETTINGS[] = {
+	"rate 200/s x=600/s:600",
+	"rate 100/s x=300/s:60 y=5/s:20",
+	"rate x=200/s:100",
+	"rate 50/s:50 x=300/10s,strict",
+	"rate 100/s",
+	"key_rate 20/s x=600/s:600",
+	"key_rate 10/s x=60/s:60 y=10/s",
+	"key_rate x=20/s:40",
+	"key_rate 20/s x=300/10s,strict",
+	"key_rate max",
+	"key_burst 3",
+	"key_burst 30",
+	"burst 40",
+	"keys/k1/rate 5/s x=30/s:30",
+	"keys/k1/rate default",
+	"keys/k2/burst 60",
+	"config rate=200/s x=100/s:200\\nkey_rate=10/s x=20/s:20\\nkey.k1.rate=20/s x=60/s",
+	"partitions/lease 3s",
+	"partitions/count 20",
+	"partitions/count auto",
+	"enforcement enforce",
+};
+static const char *const UNIT_REPORTS[] = {
+	"200 unit=x remaining=300 reset=20s",
+	"429 unit=x remaining=0 reset=5s",
+	"quota unit=x remaining=1000 reset=1min",
+	"quota unit=y remaining=10 reset=30s",
+	"quota unit=x remaining=max",
+	"200 remaining=40 reset=30s",
+};
+static const char *const UNIT_TAKES[] = {"1,x=10", "1,x=60", "0,x=5", "2", "1,x=1,y=1", "1,x=200"};
+
+/* Makes a limiter with units. */
+static void make_units(struct maker *maker)
+{
+	if (!maker->has_units)
+		return;
+	add(maker, "h1: mkdir v");
+	maker->now_ns += SETTLE_NS;
+	add(maker, "h1: write v/config rate=200/s x=600/s:600\\nkey_rate=20/s x=60/s:60");
+}
+
+/* Changes its settings, has a host charge it or hear of a quota, or have load of it or its keys. */
+static void make_unit_act(struct maker *maker)
+{
+	struct random *random = &maker->units;
+	unsigned int host;
+	uint64_t until_ns;
+
+	if (!maker->has_units || random_below(random, UNIT_ACTS))
+		return;
+	host = (unsigned int)random_below(random, maker->hosts) + 1;
+	until_ns = maker->now_ns + NSEC_PER_SEC + random_below(random, SHIFT_NS);
+	switch (random_below(random, 9)) {
+	case 0:
+		add(maker, "h%u: write v/%s", host, DRAW(random, UNIT_SETTINGS));
+		break;
+	case 5:
+		add(maker, "h%u: write v/feedback %s", host, DRAW(random, UNIT_REPORTS));
+		break;
+	case 1:
+		add(maker, "h%u: write v/charge %s", host,
+		    random_below(random, 2) ? "x=50" : "-1 x=-20");
+		break;
+	case 2:
+	case 3:
+		add(maker, "h%u: load v %" PRIu64 "/s take %s until %" PRIu64 "ns", host,
+		    1 + random_below(random, 30), DRAW(random, UNIT_TAKES), until_ns);
+		break;
+	case 4:
+		add(maker,
+		    "h%u: workers v key k1 %" PRIu64 " take %s work 50ms until %" PRIu64 "ns", host,
+		    1 + random_below(random, 4), DRAW(random, UNIT_TAKES), until_ns);
+		break;
+	default:
+		add(maker, "h%u: load v keys %" PRIu64 " %" PRIu64 "/s take %s until %" PRIu64 "ns",
+		    host, 1 + random_below(random, 3), 1 + random_below(random, 20),
+		    DRAW(random, UNIT_TAKES), until_ns);
+		break;
 	}
 }
 
@@ -593,6 +719,10 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 			      .keys = {seed ^ UINT64_C(0x9e3779b97f4a7c15)},
 			      .hosts = hosts,
 			      .for_ns = for_ns,
+			      .windows = {seed * 7},
+			      .has_windows = seed % WINDOW_FLEETS == 1,
+			      .units = {seed * 11},
+			      .has_units = seed % UNIT_FLEETS == 2,
 			      .kind = seed % KINDS};
 	uint64_t calm_ns = for_ns / 10 * 7;
 	uint64_t gap_ns = calm_ns / ACTS + 1;
@@ -602,6 +732,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 	maker.cut = memory_get(hosts * sizeof(bool));
 	make_first(&maker);
 	make_keys(&maker);
+	make_units(&maker);
 	for (;;) {
 		make_shift(&maker);
 		if (below(&maker, 4))
@@ -611,6 +742,8 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 		make_one(&maker);
 		make_poll(&maker);
 		make_key_load(&maker);
+		make_window(&maker);
+		make_unit_act(&maker);
 	}
 	make_calm(&maker);
 	if (maker.now_ns < for_ns)

@@ -41,6 +41,7 @@ void account_check_tuning(struct account_check *check, const struct bucket *buck
 	check->level = before.level;
 	check->part = before.part;
 	check->den = before.flow.den;
+	check->burst = before.burst;
 }
 
 bool account_check_tuned(struct account_check *check, const struct bucket *bucket,
@@ -49,6 +50,8 @@ bool account_check_tuned(struct account_check *check, const struct bucket *bucke
 	i128 den = (i128)bucket->flow.den, whole, part;
 
 	begin(check, bucket);
+	if (bucket_is_strict(bucket))
+		return true; /* a larger window is free by what is more of it */
 	/* opened = whole + part / den; both denominators are below 2^63. */
 	whole = check->account.opened / den;
 	part = check->account.opened % den;
@@ -56,6 +59,9 @@ bool account_check_tuned(struct account_check *check, const struct bucket *bucke
 		whole--;
 		part += den;
 	}
+	/* Of a window no less is used. */
+	if (bucket_is_window(bucket))
+		whole += (i128)check->burst - (i128)bucket->burst;
 	if (whole < check->level ||
 	    (whole == check->level && part * (i128)check->den <= (i128)check->part * den))
 		return true;
@@ -111,7 +117,8 @@ bool account_check_balance(const struct account_check *check, const struct bucke
 		what = "the fraction is a token or more";
 	else if (booked != level)
 		what = "the level is not what the books say";
-	else if (account->accrued != accrued)
+	else if (!bucket_is_strict(bucket) && !bucket_is_window(bucket) &&
+		 account->accrued != accrued)
 		what = "what flowed in is not rate times time";
 	else if (account->taken != check->taken)
 		what = "what was taken is not what was granted and charged";

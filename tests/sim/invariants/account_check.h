@@ -20,6 +20,7 @@ struct account_check {
 	int64_t level; /* before it was tuned, see account_check_tuning() */
 	uint64_t part;
 	uint64_t den;
+	uint64_t burst;
 	struct fraction flow; /* since it was opened */
 };
 

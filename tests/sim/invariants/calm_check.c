@@ -15,7 +15,11 @@ static const double LOOK_RENEWALS = 1.25; /* a host looks again within so many R
 static const double SHARES_DIFFER = 0.01; /* parts of the rate, where partitions have no numbers */
 static const double CLOCKS_DIFFER = 0.01; /* two at 0.5 % either way */
 
-enum { PIECES_MOST = 2 };
+enum {
+	PIECES_MOST = 2,
+	/* All of a strict window that was taken counts as used then; so does what is taken next. */
+	WINDOWS_UNTIL_FREE = 2,
+};
 
 enum {
 	LEASES_EACH = 60,
@@ -25,7 +29,7 @@ enum {
 	DONE_EACH = 25,		/* transactions in a window, of one limiter, beside renewals */
 	LISTS_OF_ROUND = 3,	/* of what is free, leased and claimed */
 	REFUSED_OF_ROUND = 7,
-	LISTS_EACH = 6, /* in an R, of one limiter */
+	LISTS_EACH = 8, /* in an R, of one limiter */
 	LISTS_MORE = 60,
 	READS_OF_REFUSAL = 16, /* all settings, with names that were left */
 	READS_OF_RENEWAL = 2,  /* of the next host's node, and of the one after it */
@@ -35,8 +39,9 @@ enum {
 bool calm_check_is_steady(const struct settings *settings)
 {
 	if (settings->enforcement != ENFORCEMENT_ENFORCE || !settings->limit_count ||
-	    settings->reserve_hosts || settings->release_interval_ns || settings->adapt.kind ||
-	    settings->backoff.kind || settings->slots.kind)
+	    *settings->limits[settings->limit_count - 1].unit || settings->reserve_hosts ||
+	    settings->release_interval_ns || settings->adapt.kind || settings->backoff.kind ||
+	    settings->slots.kind || settings_have_windows(settings))
 		return false;
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		if (!settings->limits[i].rate.amount)
@@ -67,6 +72,20 @@ uint64_t calm_check_settle_ns(const struct fleet_constants *constants)
 	return RECONNECT_NS + constants->session_ns + NSEC_PER_SEC + constants->quarantine_ns;
 }
 
+/* Returns the length of the longest strict window; 0: there is none. */
+static uint64_t longest_window_ns(const struct settings *settings)
+{
+	uint64_t longest_ns = 0;
+
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		const struct rate *rate = &settings->limits[i].rate;
+
+		if (rate_is_strict(rate) && rate->period_ns > longest_ns)
+			longest_ns = rate->period_ns;
+	}
+	return longest_ns;
+}
+
 /*
  * A host with more than its share keeps it for `lease`, and gives a quarter of the excess every R:
  * after 4 R there is something for every reader that waits. A single partition then earns the
@@ -87,7 +106,7 @@ uint64_t calm_check_wait_ns(const struct settings *settings,
 		earns_ns = (double)settings->lease_ns;
 	earns_ns *= (double)(tokens + 1);
 	return calm_check_settle_ns(constants) + settings->lease_ns + 4 * constants->renewal_ns +
-	       (uint64_t)earns_ns;
+	       WINDOWS_UNTIL_FREE * longest_window_ns(settings) + (uint64_t)earns_ns;
 }
 
 /* Tells whether there is a part worth having for each host, so that none has to take turns. */
@@ -95,8 +114,22 @@ static bool has_parts(const struct settings *settings, uint32_t hosts)
 {
 	double leases = (double)settings->lease_ns / (double)NSEC_PER_SEC;
 
-	return settings->partitions ? hosts <= settings->partitions
-				    : hosts <= slowest(settings) * leases;
+	return hosts <= settings_leaf_count(settings) &&
+	       (settings->partitions || hosts <= slowest(settings) * leases);
+}
+
+/* Tokens that all hosts together may have at once: saved up, or of a strict window. */
+static uint64_t largest_burst(const struct settings *settings)
+{
+	uint64_t largest = settings->burst;
+
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		uint64_t burst = settings_burst(settings, i);
+
+		if (rate_is_strict(&settings->limits[i].rate) && burst > largest)
+			largest = burst;
+	}
+	return largest;
 }
 
 /* The part of a window for which hosts hold all by turns, though a wake is missed once. */
@@ -126,6 +159,9 @@ static double owed_of(const struct settings *settings, uint32_t idle, double cou
 bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
 		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT])
 {
+	/* Tokens of a strict window that change hosts count as used. */
+	if (longest_window_ns(settings))
+		return true;
 	could = owed_of(settings, hosts->idle, could);
 	if (did + hosts->count >= could * USED_LEAST * held_part(settings, constants, hosts))
 		return true;
@@ -138,9 +174,11 @@ bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t
 		       uint64_t most, char why[WHY_TEXT])
 {
 	double all = slowest(settings) * ((double)CALM_WINDOW_NS / (double)NSEC_PER_SEC);
-	double piece = settings->partitions ? all / settings->partitions : all * SHARES_DIFFER;
-	double more = (double)settings->burst / hosts + 1 + CLOCKS_DIFFER * (double)most;
+	double piece = all / settings_leaf_count(settings);
+	double more = (double)largest_burst(settings) / hosts + 1 + CLOCKS_DIFFER * (double)most;
 
+	if (!settings->partitions && piece < all * SHARES_DIFFER)
+		piece = all * SHARES_DIFFER;
 	if (!has_parts(settings, hosts) || (double)(most - least) <= PIECES_MOST * piece + more)
 		return true;
 	snprintf(why, WHY_TEXT,

@@ -20,8 +20,8 @@
  *     Tiles are not read, since their names are the state (6), and leases are not watched;
  *   - a limiter without numbers is listed because claims changed every R/4 at most (portion.c),
  *     once every R because leaves came free, and once every R for any other reason: 6 rounds of
- *     two lists, and one of hosts where strangers hold tiles. That many are never seen, so the
- *     bound below is a measured one.
+ *     two lists, and one of hosts where strangers hold tiles. That many are not seen of all
+ *     limiters, so the bound below is a measured one.
  *   The rest follows from demand, and the rules allow more of it than is ever seen: demand
  *   counts for a second, so where demand comes and goes a host may take and give back each
  *   partition every second. It is measured, in 19,149 windows of 250 fleets of 2 to 8 hosts with
@@ -31,7 +31,9 @@
  *     transaction that was refused asked for 32 at most, which are asked for again;
  *   - transactions that were done, beside the renewals and one for each of those leases: 12 for
  *     each limiter; the bound is 25;
- *   - lists: 4.9 for each limiter and R; the bound is 6, and 60 for rounds that were woken;
+ *   - lists: 4.9 for each limiter and R; 6.7 in a fleet of 8 hosts with three limiters, one of
+ *     them in another, whose hosts all made their claims anew every R, so that one limiter had 9.7
+ *     of its 12. The bound is 8, and 60 for rounds that were woken;
  *   - reads of all settings anew, after a transaction that was refused: 10; the bound is 16;
  *   - reads beside the derived ones: 2.5 for each limiter, in 7,122 windows of 400 other fleets.
  *     The bound is 8.
@@ -64,7 +66,9 @@
  * When a claim is replaced the remainder goes to another host, and each host sees that at its own
  * next look: another partition for that. Measured: 1.02 partitions at most, in 223 windows. Where
  * partitions have no numbers a hundredth of the rate stands in place of one: each host is within
- * 1 % of its share. Measured: nothing at all beside clocks and savings, in 25 windows.
+ * 1 % of its share. Measured: nothing at all beside clocks and savings, in 25 windows. A strict
+ * window of fewer than 100 tokens has as many leaves, so a token of the window stands there; and
+ * each host may have had its part of one more window than another.
  */
 #ifndef RATEFS_SIM_CALM_CHECK_H
 #define RATEFS_SIM_CALM_CHECK_H

@@ -15,7 +15,8 @@ static bool check_turns(const struct turns *turns, char why[WHY_TEXT])
 		return refuse("a queue is not empty", why);
 	if (turns->current)
 		return refuse("it is a waiter's turn", why);
-	if (turns->ready.root || heap_holds(&turns->turn))
+	if ((turns->order && turns->order->forward) ||
+	    (turns->sibling && heap_holds(&turns->sibling->turn)))
 		return refuse("a waiter is put forward", why);
 	if (turns_demand(turns))
 		return refuse("something is wanted", why);
@@ -35,7 +36,7 @@ bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT])
 	if (limiter->slots && !check_turns(&limiter->slots->turns, why))
 		return false;
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		if (limiter->buckets[i].awaited)
+		if (!bucket_is_window(&limiter->buckets[i]) && limiter->buckets[i].awaited)
 			return refuse("a bucket is waited for", why);
 	}
 	return true;

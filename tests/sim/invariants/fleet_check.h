@@ -18,13 +18,16 @@
  * larger than one makes room for itself on its host. With an interval every host releases batches
  * of its own, each rounded up, and a host of the reserve has room for a batch of the reserve's
  * rate.
+ *
+ * The same is promised of each unit, as if a limiter had no others: so each unit that the settings
+ * have ever had is checked by itself.
  */
 #ifndef RATEFS_SIM_FLEET_CHECK_H
 #define RATEFS_SIM_FLEET_CHECK_H
 
 #include "tests/sim/invariants/rate_check.h"
 
-enum { VERSIONS_MAX = 16 };
+enum { VERSIONS_MAX = 16, FLEET_UNITS_MAX = 16 };
 
 /* Settings of a limiter, and until when they may be in force somewhere. */
 struct version {
@@ -33,7 +36,20 @@ struct version {
 	uint64_t until_ns; /* NEVER_NS for the newest of a limiter that is there */
 };
 
+/* The largest that readers of a host asked for at once, while @since counted. */
+struct fleet_asked {
+	uint64_t largest, since;
+};
+
+/* Those without a unit first. */
+struct fleet_asks {
+	struct fleet_asked of[1 + FLEET_UNITS_MAX];
+};
+
 struct fleet_check {
+	struct fleet_check *next, *units; /* owned: a list of one for each unit */
+	char unit[UNIT_TEXT];		  /* that is checked */
+	uint32_t number;		  /* its place in fleet_asks */
 	struct rate_check rate;
 	struct version versions[VERSIONS_MAX]; /* the newest is the last */
 	uint32_t count;
@@ -59,15 +75,36 @@ bool fleet_check_is_free(const struct settings *settings);
 void fleet_check_late(struct fleet_check *check, uint64_t late_ns);
 
 /*
- * Tokens are granted to a reader that waited for @asked of them, and got as many as were there;
- * @largest and @largest_since are that host's. False, and @why, if they must
- * not be. fleet_check_asks(): a reader waits for them.
+ * A reader begins to wait for @tokens and @amounts; or it does not wait any more, granted or not.
+ * @asks are those of its host.
  */
-bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t asked,
-		       uint64_t *largest, uint64_t *largest_since, uint64_t now_ns,
+void fleet_check_waits(struct fleet_check *check, uint64_t tokens, const struct amounts *amounts,
+		       struct fleet_asks *asks);
+void fleet_check_leaves(struct fleet_check *check);
+
+/*
+ * Return of which units a host with @settings keeps a rate, bit by bit as in fleet_asks; and of
+ * which of these @tokens and @amounts are any.
+ */
+uint32_t fleet_check_keeps(const struct fleet_check *check, const struct settings *settings);
+uint32_t fleet_check_concerns(const struct fleet_check *check, uint32_t keeps, uint64_t tokens,
+			      const struct amounts *amounts);
+
+/*
+ * Tokens, and @amounts, are granted to a reader that waited for @asked, and got as many as were
+ * there, on a host that @keeps a rate of these units; @asks are those of its host. False, and @why,
+ * if they must not be.
+ */
+bool fleet_check_grant(struct fleet_check *check, uint32_t keeps, uint64_t tokens, uint64_t asked,
+		       const struct amounts *amounts, struct fleet_asks *asks, uint64_t now_ns,
 		       char why[WHY_TEXT]);
-void fleet_check_asks(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
-		      uint64_t *largest_since);
+
+/* Tokens come back of @unit, or without a unit (""). */
+void fleet_check_return(struct fleet_check *check, const char unit[UNIT_TEXT], uint64_t tokens,
+			uint64_t now_ns);
+
+/* Frees what it owns. */
+void fleet_check_free(struct fleet_check *check);
 
 /* The newest settings of a limiter that is there; NULL: there is none. */
 const struct settings *fleet_check_settings(const struct fleet_check *check);

@@ -94,8 +94,20 @@ static uint64_t bucket_due_ns(struct bucket bucket, uint64_t tokens, uint64_t no
 	return bucket_when(&bucket, tokens, now_ns);
 }
 
-/* When @limiter alone has @tokens. */
-static uint64_t due_ns(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+/* Returns from when on, from @due_ns, no report is against @tokens. */
+static uint64_t allowed_ns(const struct allowances *allowances, uint64_t tokens, uint64_t due_ns)
+{
+	for (uint32_t i = 0; i < allowances->count; i++) {
+		const struct allowance *at = &allowances->list[i];
+
+		if (at->left < (int64_t)tokens && at->until_ns > due_ns)
+			due_ns = at->until_ns;
+	}
+	return due_ns;
+}
+
+uint64_t queue_check_due_ns(const struct limiter *limiter, uint64_t tokens,
+			    const struct amounts *amounts, uint64_t now_ns)
 {
 	const struct learning *learning = limiter->learning;
 	uint64_t due_ns = now_ns;
@@ -105,35 +117,29 @@ static uint64_t due_ns(const struct limiter *limiter, uint64_t tokens, uint64_t 
 	if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
 		return now_ns;
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		uint64_t at_ns = bucket_due_ns(limiter->buckets[i], tokens, now_ns);
+		const char *unit = limiter->settings->limits[i].unit;
+		uint64_t wanted = *unit ? amounts_of(amounts, unit) : tokens, at_ns;
 
+		if (*unit && !amounts_name(amounts, unit))
+			continue;
+		at_ns = bucket_due_ns(limiter->buckets[i], wanted, now_ns);
 		due_ns = at_ns > due_ns ? at_ns : due_ns;
+	}
+	for (uint32_t i = 0; learning && learning->units && i < learning->units->count; i++) {
+		const struct unit_quota *quota = &learning->units->of[i];
+
+		if (amounts_name(amounts, quota->unit))
+			due_ns = allowed_ns(&quota->allowances, amounts_of(amounts, quota->unit),
+					    due_ns);
 	}
 	if (learning && learning->limited) {
 		uint64_t at_ns = bucket_due_ns(learning->bucket, tokens, now_ns);
 
 		due_ns = at_ns > due_ns ? at_ns : due_ns;
 	}
+	if (learning)
+		due_ns = allowed_ns(&learning->allowances, tokens, due_ns);
 	if (learning && learning->pause.until_ns > due_ns)
 		due_ns = learning->pause.until_ns;
 	return due_ns;
-}
-
-bool queue_check_oldest(const struct reader_check *oldest, const struct limiter *limiter,
-			uint64_t next_ns, uint64_t now_ns, char why[WHY_TEXT])
-{
-	uint64_t at_ns = now_ns;
-
-	for (; limiter; limiter = limiter->parent) {
-		uint64_t own_ns = due_ns(limiter, oldest->tokens, now_ns);
-
-		at_ns = own_ns > at_ns ? own_ns : at_ns;
-	}
-	if (at_ns > now_ns && next_ns <= at_ns)
-		return true;
-	snprintf(why, WHY_TEXT,
-		 "reader %llu, the oldest, is due in %llu ns; the engine sleeps until %llu",
-		 (unsigned long long)oldest->number, (unsigned long long)(at_ns - now_ns),
-		 (unsigned long long)next_ns);
-	return false;
 }

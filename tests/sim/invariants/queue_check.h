@@ -15,6 +15,7 @@ enum reader_state { READER_NEW, READER_WAITS, READER_GONE };
 struct reader_check {
 	struct reader_check *older, *newer;
 	uint64_t number; /* in order of asking, over all limiters */
+	uint64_t event;	 /* since which it waits */
 	uint64_t tokens;
 	enum reader_state state;
 };
@@ -35,12 +36,8 @@ bool queue_check_left(struct queue_check *check, struct reader_check *reader, ch
 bool queue_check_length(const struct queue_check *check, const struct limiter *limiter,
 			char why[WHY_TEXT]);
 
-/*
- * @oldest waits in @limiter, for longer than all others below the same top limiter. No waiter
- * can come before it, so it must not be possible to serve it now, and the engine must wake (at
- * @next_ns) no later than when it is.
- */
-bool queue_check_oldest(const struct reader_check *oldest, const struct limiter *limiter,
-			uint64_t next_ns, uint64_t now_ns, char why[WHY_TEXT]);
+/* Returns when @limiter by itself lets @tokens, and @amounts (or NULL), pass; NEVER_NS. */
+uint64_t queue_check_due_ns(const struct limiter *limiter, uint64_t tokens,
+			    const struct amounts *amounts, uint64_t now_ns);
 
 #endif

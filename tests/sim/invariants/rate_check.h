@@ -20,12 +20,15 @@
  * settings of now are held to account by themselves; the other goes through, with each rate for the
  * time it was in force, against the largest burst and the largest 1 ns since there was no surplus.
  *
+ * A strict window keeps this with its limit as the burst, and window_check.h besides.
+ *
  * Fed with a log of what happened; knows nothing of the core but the shape of settings.
  */
 #ifndef RATEFS_SIM_RATE_CHECK_H
 #define RATEFS_SIM_RATE_CHECK_H
 
-#include "core/values/settings.h"
+#include "tests/sim/invariants/calendar_check.h"
+#include "tests/sim/invariants/window_check.h"
 
 enum { WHY_TEXT = 512 };
 
@@ -40,15 +43,21 @@ struct limit_check {
 	bool in_force;
 	struct fraction flow;
 	uint64_t burst;
-	uint64_t batch; /* 0 without an interval */
+	uint64_t batch;	      /* 0 without an interval */
+	uint64_t window_ns;   /* of a strict window, or 0 */
+	char unit[UNIT_TEXT]; /* "": the one without a name */
+	uint64_t largest;     /* take of that unit, if it has a name, as rate_check.largest */
 	struct surplus tuned;
 	struct surplus through;
 };
 
 struct rate_check {
 	struct limit_check limits[LIMITS_MAX];
+	struct window_check windows;
+	struct calendar_check calendar;
 	uint64_t waiting; /* readers that wait here and below */
 	uint64_t largest;
+	uint64_t largest_of_any; /* take of any unit with a name, ever */
 	bool closed;
 	/*
 	 * So late may be granted what was due: 0 is 1 ns; once a process was stopped, all that is
@@ -66,6 +75,9 @@ struct rate_check {
 /* Returns the tokens of @flow in one interval, and so the room of a bucket: see bucket.h. */
 uint64_t rate_check_batch(const struct fraction *flow, uint64_t interval_ns);
 
+/* Frees what it owns. */
+void rate_check_free(struct rate_check *check);
+
 /* The limiter has these settings from @now_ns on. */
 void rate_check_tune(struct rate_check *check, const struct settings *settings, uint64_t now_ns);
 
@@ -80,10 +92,21 @@ void rate_check_leaves(struct rate_check *check);
 bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t asked, uint64_t now_ns,
 		      char why[WHY_TEXT]);
 
+/* Likewise of the amounts of units that go with it, before rate_check_grant(). */
+bool rate_check_units(struct rate_check *check, const struct amounts *amounts, uint64_t now_ns,
+		      char why[WHY_TEXT]);
+
+/* A reader begins to wait that wants @amounts, too. */
+void rate_check_wants(struct rate_check *check, const struct amounts *amounts);
+/* Tokens are charged. */
+void rate_check_charge(struct rate_check *check, uint64_t tokens, uint64_t now_ns);
+
 /* The tokens that have flowed off until now. */
 void rate_check_flow(struct rate_check *check, uint64_t now_ns);
 
-/* Tokens are given back. */
+/* Tokens are given back, of the unit with that name; "": the one without. */
+void rate_check_return_unit(struct rate_check *check, const char unit[UNIT_TEXT], uint64_t tokens,
+			    uint64_t now_ns);
 void rate_check_return(struct rate_check *check, uint64_t tokens, uint64_t now_ns);
 
 #endif

@@ -2,6 +2,7 @@
 #include "tests/sim/invariants/account_check.h"
 #include "tests/sim/invariants/empty_check.h"
 #include "tests/sim/invariants/queue_check.h"
+#include "tests/sim/invariants/quota_check.h"
 #include "tests/sim/invariants/rate_check.h"
 #include "tests/sim/base/random.h"
 
@@ -310,34 +311,25 @@ static void test_a_reader_missing_from_the_queue_is_found(void **state)
 	assert_true(queue_check_length(&check, &limiter, why));
 }
 
-static void test_a_reader_that_could_be_served_and_sleeps_is_found(void **state)
+static void test_a_limiter_is_due_when_all_its_limits_are(void **state)
 {
-	struct reader_check reader = {.number = 1, .tokens = 2};
 	struct bucket buckets[2];
-	struct settings settings[2] = {SETTINGS_DEFAULT, SETTINGS_DEFAULT};
-	struct limiter parent = {
-		.buckets = &buckets[0], .bucket_count = 1, .settings = &settings[0]};
-	struct limiter child = {.buckets = &buckets[1],
-				.bucket_count = 1,
-				.parent = &parent,
-				.settings = &settings[1]};
+	struct settings settings = SETTINGS_DEFAULT;
+	struct limiter limiter = {
+		.buckets = buckets, .bucket_count = 2, .plain_count = 2, .settings = &settings};
 	struct rate rate;
 
 	(void)state;
 	assert_int_equal(rate_parse("10/s", &rate), 0);
-	for (size_t i = 0; i < 2; i++)
-		bucket_init(&buckets[i], &rate, 2, 0, 0);
-	/* Both have two at 200 ms. */
-	assert_true(queue_check_oldest(&reader, &child, 200 * MS, 100 * MS, why));
-	assert_true(queue_check_oldest(&reader, &child, 150 * MS, 100 * MS, why));
-	assert_false(queue_check_oldest(&reader, &child, 200 * MS + 1, 100 * MS, why));
-	assert_false(queue_check_oldest(&reader, &child, NEVER_NS, 100 * MS, why));
-	assert_false(queue_check_oldest(&reader, &child, 300 * MS, 200 * MS, why));
-	settings[0].enforcement = ENFORCEMENT_CLOSED;
-	assert_true(queue_check_oldest(&reader, &child, NEVER_NS, 200 * MS, why));
-	settings[0].enforcement = ENFORCEMENT_SHADOW;
-	settings[1].enforcement = ENFORCEMENT_OPEN;
-	assert_false(queue_check_oldest(&reader, &child, NEVER_NS, 0, why));
+	bucket_init(&buckets[0], &rate, 2, 0, 0);
+	assert_int_equal(rate_parse("5/s", &rate), 0);
+	bucket_init(&buckets[1], &rate, 2, 0, 0);
+	assert_int_equal(queue_check_due_ns(&limiter, 2, NULL, 100 * MS), 400 * MS);
+	assert_int_equal(queue_check_due_ns(&limiter, 2, NULL, 400 * MS), 400 * MS);
+	settings.enforcement = ENFORCEMENT_CLOSED;
+	assert_int_equal(queue_check_due_ns(&limiter, 2, NULL, 400 * MS), NEVER_NS);
+	settings.enforcement = ENFORCEMENT_SHADOW;
+	assert_int_equal(queue_check_due_ns(&limiter, 2, NULL, 0), 0);
 }
 
 struct books {
@@ -356,7 +348,7 @@ static void open_books(struct books *books)
 	memset(&books->check, 0, sizeof(books->check));
 	account_check_open(&books->check, &books->bucket);
 	bucket_refill(&books->bucket, 1000 * MS);
-	bucket_take(&books->bucket, 3);
+	bucket_take(&books->bucket, 3, 0);
 	account_check_take(&books->check, &books->bucket, 3);
 }
 
@@ -411,7 +403,7 @@ static void test_take_that_no_reader_was_granted_is_found(void **state)
 
 	(void)state;
 	open_books(&books);
-	bucket_take(&books.bucket, 1);
+	bucket_take(&books.bucket, 1, 0);
 	assert_false(balances(&books));
 }
 
@@ -462,7 +454,8 @@ static void test_tuning_that_adds_tokens_is_found(void **state)
 
 static void test_waiter_left_in_a_limiter_is_found(void **state)
 {
-	struct limiter limiter = {0};
+	struct sibling sibling = {0};
+	struct limiter limiter = {.turns.sibling = &sibling};
 	struct waiter waiter = {0};
 	struct heap heap = {0};
 	struct bucket bucket = {.awaited = 1};
@@ -481,9 +474,9 @@ static void test_waiter_left_in_a_limiter_is_found(void **state)
 	heap_insert(&heap, &limiter.due, 1);
 	assert_false(empty_check_limiter(&limiter, why));
 	heap_remove(&heap, &limiter.due);
-	heap_insert(&heap, &limiter.turns.turn, 1);
+	heap_insert(&heap, &sibling.turn, 1);
 	assert_false(empty_check_limiter(&limiter, why));
-	heap_remove(&heap, &limiter.turns.turn);
+	heap_remove(&heap, &sibling.turn);
 	limiter.buckets = &bucket;
 	limiter.bucket_count = 1;
 	assert_false(empty_check_limiter(&limiter, why));
@@ -532,6 +525,26 @@ static void test_blocks_of_memory_that_are_left_are_found(void **state)
 	assert_false(empty_check_memory(3, 2, why));
 }
 
+static void test_more_than_a_service_said_is_left_is_found(void **state)
+{
+	static struct quota_check check;
+
+	(void)state;
+	quota_check_report(&check, 5, 100);
+	quota_check_report(&check, 9, 200);
+	assert_true(quota_check_grant(&check, 5, 10, why));
+	quota_check_charge(&check, -2);
+	assert_true(quota_check_grant(&check, 2, 20, why));
+	assert_false(quota_check_grant(&check, 1, 99, why));
+	assert_true(quota_check_grant(&check, 3, 100, why));
+	assert_false(quota_check_grant(&check, 1, 199, why));
+	assert_true(quota_check_grant(&check, 1000, 200, why));
+	quota_check_report(&check, 0, 400);
+	assert_false(quota_check_grant(&check, 1, 300, why));
+	quota_check_void(&check);
+	assert_true(quota_check_grant(&check, 1, 300, why));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -553,7 +566,7 @@ int main(void)
 		cmocka_unit_test(test_reader_served_before_an_older_one_is_found),
 		cmocka_unit_test(test_reader_served_twice_or_after_leaving_is_found),
 		cmocka_unit_test(test_a_reader_missing_from_the_queue_is_found),
-		cmocka_unit_test(test_a_reader_that_could_be_served_and_sleeps_is_found),
+		cmocka_unit_test(test_a_limiter_is_due_when_all_its_limits_are),
 		cmocka_unit_test(test_books_balance_after_taking_and_putting_and_spilling),
 		cmocka_unit_test(test_a_token_from_nowhere_is_found),
 		cmocka_unit_test(test_a_grant_that_was_not_taken_is_found),
@@ -564,6 +577,7 @@ int main(void)
 		cmocka_unit_test(test_waiter_left_in_a_limiter_is_found),
 		cmocka_unit_test(test_deadline_left_in_the_engine_is_found),
 		cmocka_unit_test(test_blocks_of_memory_that_are_left_are_found),
+		cmocka_unit_test(test_more_than_a_service_said_is_left_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

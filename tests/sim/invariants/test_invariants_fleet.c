@@ -2,6 +2,7 @@
 #include "tests/sim/invariants/calm_check.h"
 #include "tests/sim/invariants/fleet_check.h"
 #include "tests/sim/invariants/lease_check.h"
+#include "tests/sim/invariants/told_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -250,15 +251,16 @@ static void test_grants_of_another_limiter_use_no_leaf_of_this_one(void **state)
 	let_go(&two);
 }
 
+static const struct amounts NONE;
+
 struct fleet_of {
 	struct fleet_check check;
-	uint64_t largest, largest_since;
+	struct fleet_asks asks;
 };
 
 static bool granted(struct fleet_of *fleet, uint64_t tokens, uint64_t at_ns)
 {
-	return fleet_check_grant(&fleet->check, tokens, tokens, &fleet->largest,
-				 &fleet->largest_since, at_ns, why);
+	return fleet_check_grant(&fleet->check, 1, tokens, tokens, &NONE, &fleet->asks, at_ns, why);
 }
 
 static void follow(struct fleet_of *fleet, uint64_t id, const char *rate, uint64_t burst,
@@ -417,6 +419,14 @@ static void test_equal_hosts_with_unequal_shares_are_found(void **state)
 	assert_false(calm_check_shares(&settings, 3, 91, 101, why));
 	/* So many get no token each in a lease. */
 	assert_true(calm_check_shares(&settings, 151, 0, 300, why));
+	/* One of 20 leaves is worth 15; a part of a window more is 20/3, a token, and 1 %. */
+	settings = settings_of("20/2s", 1, 0);
+	settings.limits[0].rate.kind = RATE_STRICT;
+	assert_true(calm_check_shares(&settings, 3, 90, 128, why));
+	assert_false(calm_check_shares(&settings, 3, 90, 129, why));
+	settings.partitions = 10;
+	assert_true(calm_check_shares(&settings, 3, 60, 128, why));
+	assert_false(calm_check_shares(&settings, 3, 59, 128, why));
 }
 
 static void test_a_host_that_asks_without_end_is_found(void **state)
@@ -442,12 +452,66 @@ static void test_a_host_that_asks_without_end_is_found(void **state)
 	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic = (struct traffic){.transactions = 57, .refused = 57, .lists = 6};
 	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
-	traffic = (struct traffic){.lists = 208};
+	traffic = (struct traffic){.lists = 249};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.lists = 250;
 	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic = (struct traffic){.transactions = 10, .leases = 20, .reads = 80};
 	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic.reads = 81;
 	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+}
+
+/* Hosts 0 and 1 are in touch from the beginning; the service tells host 0 at 10 s of 5 tokens. */
+static struct told_check told_five(void)
+{
+	struct told_check check = {0};
+
+	told_check_report(&check, 0, "", 5, 100 * SEC, 10 * SEC);
+	return check;
+}
+
+static bool takes(struct told_check *check, unsigned int host, uint64_t tokens, uint64_t at_ns)
+{
+	static const uint64_t in_touch_ns[TOLD_HOSTS_MAX];
+
+	return told_check_grant(check, host, "", tokens, in_touch_ns, at_ns, why);
+}
+
+static void test_hosts_that_together_grant_more_than_is_left_are_found(void **state)
+{
+	struct told_check check = told_five();
+
+	(void)state;
+	assert_true(takes(&check, 1, 9, 39 * SEC));
+	assert_true(takes(&check, 0, 3, 40 * SEC));
+	assert_true(
+		told_check_grant(&check, 0, "x", 9, (uint64_t[TOLD_HOSTS_MAX]){0}, 40 * SEC, why));
+	assert_true(takes(&check, 1, 2, 50 * SEC));
+	assert_false(takes(&check, 1, 1, 60 * SEC));
+	told_check_return(&check, 1, "", 3);
+	assert_true(takes(&check, 1, 2, 70 * SEC));
+	assert_false(takes(&check, 0, 1, 80 * SEC));
+	assert_true(takes(&check, 0, 9, 110 * SEC));
+	told_check_free(&check);
+}
+
+static void test_hosts_that_were_not_in_touch_need_not_have_heard(void **state)
+{
+	uint64_t in_touch_ns[TOLD_HOSTS_MAX] = {[1] = 40 * SEC, [2] = UINT64_MAX};
+	struct told_check check = told_five();
+
+	(void)state;
+	assert_true(told_check_grant(&check, 1, "", 9, in_touch_ns, 69 * SEC, why));
+	assert_true(told_check_grant(&check, 2, "", 9, in_touch_ns, 69 * SEC, why));
+	assert_false(told_check_grant(&check, 1, "", 6, in_touch_ns, 70 * SEC, why));
+	told_check_void(&check, NULL);
+	assert_true(told_check_grant(&check, 1, "", 6, in_touch_ns, 70 * SEC, why));
+	/* The host that was told was cut off before it could tell. */
+	check = told_five();
+	in_touch_ns[0] = 11 * SEC;
+	assert_true(told_check_grant(&check, 1, "", 6, in_touch_ns, 70 * SEC, why));
+	told_check_free(&check);
 }
 
 int main(void)
@@ -479,6 +543,8 @@ int main(void)
 			test_a_rate_in_parts_without_numbers_is_used_but_for_the_least_parts),
 		cmocka_unit_test(test_equal_hosts_with_unequal_shares_are_found),
 		cmocka_unit_test(test_a_host_that_asks_without_end_is_found),
+		cmocka_unit_test(test_hosts_that_together_grant_more_than_is_left_are_found),
+		cmocka_unit_test(test_hosts_that_were_not_in_touch_need_not_have_heard),
 	};
 
 	return cmocka_run_group_tests_name("fleet_invariants", tests, NULL, NULL);

@@ -5,10 +5,12 @@
  *								window of 10ms, 100ms, 1s or 10s
  *	TIME expect used PATH OP N %				of the rate while readers waited
  *	TIME expect wait PATH [by HOST] OP N s			the mean, of readers that were served
+ *	TIME expect longest PATH [by HOST] OP N s		the longest of these waits
  *	TIME expect share PATH by HOST OP N %			of the grants of all hosts
  *	TIME expect tiles PATH [by HOST] OP N			leased, the mean of the hosts that have
  *								any, at this time
  *	TIME expect slots PATH [by HOST] OP N			that may be open, the mean over time
+ *	TIME expect told PATH [by HOST] OP N			open slots, in the nodes of hosts
  *	TIME expect coordinator COUNT OP N			by its name in the summary
  *	TIME expect nodes PATH OP N				below this node, at this time
  *	TIME expect refused [by HOST] OP N			commands that were not done
@@ -18,6 +20,8 @@
  *	TIME expect stat PATH FIELD [by HOST] OP N		in `stat`, at this time
  *	TIME expect PATH/SETTING [by HOST] is TEXT		at this time
  *	TIME count						counts, means and windows begin anew
+ *
+ * PATH of granted, wait and longest may be a key's, PATH/keys/KEY, on one host.
  *
  * OP is >=, <= or =; `= LEAST..MOST` is a range. Without HOST it is the whole fleet's, but for
  * `stat` and settings, which are a host's. At one instant all that is due comes before.

@@ -108,13 +108,13 @@ static int parse_tokens(const char *rest, bool is_take, struct file *file)
 {
 	const char *within = strstr(rest, WITHIN);
 	size_t length = within ? (size_t)(within - rest) : strlen(rest);
-	char amount[2 * QUANTITY_TEXT] = "";
+	char amount[4 * QUANTITY_TEXT] = "";
 
 	if (length >= sizeof(amount) || (within && !is_take))
 		return -1;
 	memcpy(amount, rest, length);
-	if (is_take ? tokens_parse_range(amount, &file->tokens, &file->most)
-		    : tokens_parse(amount, &file->tokens))
+	if (is_take ? amounts_parse_take(amount, &file->tokens, &file->most, &file->amounts)
+		    : amounts_parse(amount, &file->tokens, &file->amounts))
 		return -1;
 	return within ? duration_parse(within + strlen(WITHIN), &file->within_ns) : 0;
 }
@@ -133,9 +133,15 @@ static int parse_key(const char *rest, struct file *file)
 	memcpy(key, rest, length);
 	key[length] = '\0';
 	rest += length + 1;
+	if (!strcmp(rest, "rate") || !strcmp(rest, "burst")) {
+		*file = (struct file){.kind = FILE_SETTING, .within_ns = NEVER_NS};
+		file->setting = *rest == 'r' ? SETTING_KEY_RATE : SETTING_KEY_BURST;
+		memcpy(file->key, key, sizeof(key));
+		return 0;
+	}
 	name = strcspn(rest, "/");
 	row = find_row(rest, name);
-	if (!row || row->kind > FILE_STAT || row->rest == REST_KEY ||
+	if (!row || row->kind > FILE_SLOT || row->rest == REST_KEY ||
 	    parse_rest(row, rest + name, file))
 		return -1;
 	memcpy(file->key, key, sizeof(key));

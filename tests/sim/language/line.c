@@ -41,6 +41,15 @@ int line_duration(struct line *line, const char *word, uint64_t *ns)
 	return 0;
 }
 
+int line_amounts(struct line *line, const char *word, uint64_t *tokens, struct amounts *amounts)
+{
+	if (!word)
+		return line_refuse(line, "a number is missing");
+	if (amounts_parse(word, tokens, amounts))
+		return line_refuse(line, "'%.100s' is no take: N, or N,UNIT=N", word);
+	return 0;
+}
+
 int line_tokens(struct line *line, const char *word, uint64_t *tokens)
 {
 	if (!word)

@@ -3,11 +3,14 @@
 #include "tests/sim/language/expect.h"
 #include "tests/sim/base/memory.h"
 
+#include "core/base/siphash.h"
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char SPACE[] = " \t\r";
 
@@ -166,6 +169,54 @@ static bool is_made_name(const char *name)
 	       strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
+static uint64_t hash_name(const char *name)
+{
+	static const uint64_t seed[2];
+
+	return siphash(name, strlen(name), seed);
+}
+
+static const struct command *command_of_name(const struct chain_link *link)
+{
+	return container_of(link, const struct command, by_name);
+}
+
+static uint64_t hash_link(const struct chain_link *link, const void *seed)
+{
+	(void)seed;
+	return hash_name(command_of_name(link)->text);
+}
+
+/* Whether a reader was given this name by a command before. */
+static bool is_given_name(const struct trace *trace, const char *name)
+{
+	const struct chain_link *link = chains_find(&trace->names, hash_name(name));
+
+	while (link && strcmp(command_of_name(link)->text, name) != 0)
+		link = link->next;
+	return link;
+}
+
+static bool gives_name(const struct command *command)
+{
+	return command->kind == COMMAND_READ || command->kind == COMMAND_POLL ||
+	       command->kind == COMMAND_OPEN;
+}
+
+/* Adds @command to those of @trace. 0 or -ENOMEM. */
+static int add_command(struct trace *trace, const struct command *command)
+{
+	struct command *copy = memory_get(sizeof(*copy));
+
+	*copy = *command;
+	if (trace->last)
+		trace->last->next = copy;
+	else
+		trace->first = copy;
+	trace->last = copy;
+	return gives_name(copy) ? chains_insert(&trace->names, &copy->by_name) : 0;
+}
+
 /* Also of `close`: a worker alone closes its slot. */
 static int parse_cancel(struct line *line)
 {
@@ -174,14 +225,8 @@ static int parse_cancel(struct line *line)
 	if (parse_name(line))
 		return -1;
 	name = line->command->text;
-	if (is_made_name(name))
+	if (is_made_name(name) || is_given_name(line->trace, name))
 		return 0;
-	for (const struct command *c = line->trace->first; c; c = c->next) {
-		if ((c->kind == COMMAND_READ || c->kind == COMMAND_POLL ||
-		     c->kind == COMMAND_OPEN) &&
-		    !strcmp(c->text, name))
-			return 0;
-	}
 	return line_refuse(line, "there is no '%.100s'", name);
 }
 
@@ -201,8 +246,8 @@ static int parse_interrupt(struct line *line)
 }
 
 /*
- * [take N] [until TIME] [work D] [slot] [poisson] [burst N] [latency D] [knee N] [jitter PERCENT]:
- * those in @allowed, in any order.
+ * [take N[,UNIT=N]] [until TIME] [work D] [slot] [poisson] [burst N] [latency D] [knee N]
+ * [jitter PERCENT]: those in @allowed, in any order.
  */
 static int read_options(struct line *line, const char *allowed)
 {
@@ -215,7 +260,10 @@ static int read_options(struct line *line, const char *allowed)
 		snprintf(spaced, sizeof(spaced), " %.50s ", word);
 		if (!strstr(allowed, spaced))
 			return line_refuse(line, "'%.100s' is not understood here", word);
-		if (!strcmp(word, "take") || !strcmp(word, "burst"))
+		if (!strcmp(word, "take"))
+			err = line_amounts(line, line_word(line), &command->tokens,
+					   &command->amounts);
+		else if (!strcmp(word, "burst"))
 			err = line_tokens(line, line_word(line), &command->tokens);
 		else if (!strcmp(word, "knee"))
 			err = line_tokens(line, line_word(line), &command->knee);
@@ -304,6 +352,19 @@ static int parse_retry(struct line *line)
 	return read_options(line, " take ");
 }
 
+/* `clock YYYY-MM-DDTHH:MM:SS`, of UTC: the wall clock is set. */
+static int parse_clock(struct line *line)
+{
+	const char *word = line_word(line), *end;
+	struct tm tm = {0};
+
+	end = word ? strptime(word, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	if (!end || *end || tm.tm_year < 71 || tm.tm_year > 200)
+		return line_refuse(line, "clock YYYY-MM-DDTHH:MM:SS, from 1971 to 2100");
+	line->command->wall_ns = timegm(&tm) * (int64_t)NSEC_PER_SEC;
+	return 0;
+}
+
 static int parse_nothing(struct line *line)
 {
 	(void)line;
@@ -335,6 +396,7 @@ static const struct {
 	{"service", COMMAND_SERVICE, parse_service},
 	{"retry", COMMAND_RETRY, parse_retry},
 	{"tally", COMMAND_TALLY, parse_path},
+	{"clock", COMMAND_CLOCK, parse_clock},
 	{"open", COMMAND_OPEN, parse_open},
 	{"close", COMMAND_CLOSE, parse_cancel},
 	{"slots", COMMAND_SLOTS, parse_path},
@@ -405,12 +467,7 @@ static int parse_line(struct trace *trace, char *text, unsigned int number)
 		free(command.written);
 		return err;
 	}
-	if (trace->last)
-		trace->last = trace->last->next = memory_get(sizeof(command));
-	else
-		trace->first = trace->last = memory_get(sizeof(command));
-	*trace->last = command;
-	return 0;
+	return add_command(trace, &command) ? line_refuse(&line, "no memory") : 0;
 }
 
 static int parse_for_each(struct trace *trace, char *text, unsigned int number);
@@ -510,7 +567,7 @@ int trace_parse(struct trace *trace, const char *text, unsigned int hosts)
 {
 	unsigned int number = 0;
 
-	*trace = (struct trace){.fleet = {.hosts = hosts}};
+	*trace = (struct trace){.fleet = {.hosts = hosts}, .names = {.hash = hash_link}};
 	while (*text) {
 		size_t length = strcspn(text, "\n");
 		char *line = memory_text(text, length);
@@ -529,6 +586,8 @@ void trace_free(struct trace *trace)
 	while (trace->first) {
 		struct command *next = trace->first->next;
 
+		if (gives_name(trace->first))
+			chains_remove(&trace->names, &trace->first->by_name);
 		free(trace->first->path);
 		free(trace->first->text);
 		free(trace->first->written);

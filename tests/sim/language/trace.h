@@ -13,6 +13,7 @@
 #ifndef RATEFS_SIM_TRACE_H
 #define RATEFS_SIM_TRACE_H
 
+#include "core/base/chain.h"
 #include "core/fleet/coordinator.h"
 #include "core/fleet/record.h"
 #include "core/values/settings.h"
@@ -46,6 +47,7 @@ struct file {
 	enum setting_id setting; /* FILE_SETTING */
 	uint64_t tokens;	 /* FILE_TAKE, FILE_ETA */
 	uint64_t most;		 /* FILE_TAKE: of A-B, or @tokens */
+	struct amounts amounts;	 /* FILE_TAKE, FILE_ETA: of units, beside these */
 	uint64_t within_ns;	 /* FILE_TAKE: NEVER_NS for no end */
 	uint32_t index;		 /* FILE_PARTITION_... */
 };
@@ -67,6 +69,7 @@ enum command_kind {
 	COMMAND_SERVICE,
 	COMMAND_RETRY,
 	COMMAND_TALLY,
+	COMMAND_CLOCK,
 	COMMAND_EXPECT,
 	COMMAND_COUNT,
 	COMMAND_END,
@@ -111,9 +114,11 @@ enum expected {
 	EXPECT_GRANTED,
 	EXPECT_USED,
 	EXPECT_WAIT,
+	EXPECT_LONGEST,
 	EXPECT_TILES,
 	EXPECT_SHARE,
 	EXPECT_SLOTS,
+	EXPECT_TOLD,
 	EXPECT_COORDINATOR,
 	EXPECT_NODES,
 	EXPECT_SERVICE,
@@ -133,6 +138,7 @@ struct expectation {
 
 struct command {
 	struct command *next;
+	struct chain_link by_name; /* read, poll, open: in trace.names */
 	uint64_t at_ns;
 	unsigned int line;
 	enum command_kind kind;
@@ -141,9 +147,11 @@ struct command {
 	char *path;	   /* owned: of the limiter, or NULL */
 	char *text;	   /* owned: the text to write, or NAME, also of `mv`, or NULL */
 	struct file file;
-	struct rate rate; /* load, service */
-	uint64_t count;	  /* workers, retry: how many; load: keys, or 0 */
-	uint64_t tokens;  /* that each takes; service: its burst, 0 for one second's worth */
+	struct rate rate;	/* load, service */
+	int64_t wall_ns;	/* clock */
+	uint64_t count;		/* workers, retry: how many; load: keys, or 0 */
+	uint64_t tokens;	/* that each takes; service: its burst, 0 for one second's worth */
+	struct amounts amounts; /* of units, that each takes beside them */
 	uint64_t until_ns;
 	uint64_t span_ns;	 /* workers: work; service: latency; poll: until the read */
 	uint64_t knee;		 /* service: 0 for none */
@@ -166,6 +174,7 @@ struct command {
 struct trace {
 	struct fleet_command fleet;
 	struct command *first, *last; /* owned */
+	struct chains names;	      /* commands that name a reader, by @text */
 	bool expects;		      /* something */
 	char problem[PROBLEM_TEXT];   /* why it was refused: starts with the number of the line */
 };
@@ -190,6 +199,7 @@ char *line_word(struct line *line);
 /* @word may be NULL: missing. */
 int line_duration(struct line *line, const char *word, uint64_t *ns);
 int line_tokens(struct line *line, const char *word, uint64_t *tokens);
+int line_amounts(struct line *line, const char *word, uint64_t *tokens, struct amounts *amounts);
 
 /* trace_fleet.c: the line `fleet ...`, and commands of a fleet. */
 int trace_parse_fleet(struct line *line, struct fleet_command *fleet);

@@ -198,12 +198,13 @@ static size_t word_among(const char *word, const char *const *words, size_t coun
 }
 
 /*
- * when HOST sends|commits|hears [take|give|change|claim|list] DEED
+ * when HOST sends|commits|hears [take|give|change|claim|key|list] DEED
  */
 static int parse_when(struct line *line)
 {
 	static const char *const points[] = {"sends", "commits", "hears"};
-	static const char *const whats[] = {"any", "take", "give", "change", "claim", "list"};
+	static const char *const whats[] = {"any",   "take", "give", "change",
+					    "claim", "key",  "list"};
 	static const char *const deeds[] = {"cut",   "answers", "expire", "strike", "kill",
 					    "pause", "lose",	"orphan", "elect"};
 	enum {

@@ -97,8 +97,8 @@ static void act_mv(struct sim *sim, struct place *place, const struct command *c
 static void act_charge(struct sim *sim, struct place *place, const struct command *command)
 {
 	struct host *host = place->host;
-	int64_t tokens;
-	int err = charge_parse(command->text, &tokens);
+	struct charge charge;
+	int err = amounts_parse_charge(command->text, &charge);
 	struct memory *before;
 
 	if (err) {
@@ -106,14 +106,15 @@ static void act_charge(struct sim *sim, struct place *place, const struct comman
 		return;
 	}
 	before = host_enter(host);
-	err = engine_charge(&host->engine, place->limiter, tokens, host_now(host));
+	err = engine_charge(&host->engine, place->limiter, &charge, host_now(host));
 	host_leave(before);
 	if (err)
 		act_refused(sim, host, command->line, err,
-			    err == -ERANGE ? "more would come back than was taken"
-					   : "the limiter is gone");
+			    err == -ERANGE   ? "more would come back than was taken"
+			    : err == -EINVAL ? "there is no such unit"
+					     : "the limiter is gone");
 	else
-		ledger_charged(sim, place, tokens);
+		ledger_charged(sim, place, &charge);
 }
 
 static void act_write(struct sim *sim, struct place *place, const struct command *command)
@@ -130,6 +131,11 @@ static void act_write(struct sim *sim, struct place *place, const struct command
 	}
 	change.setting = command->file.kind == FILE_CONFIG ? (unsigned int)CHANGE_CONFIG
 							   : command->file.setting;
+	if (*command->file.key) {
+		change.setting = command->file.setting == SETTING_KEY_RATE ? CHANGE_KEY_RATE
+									   : CHANGE_KEY_BURST;
+		snprintf(change.name, sizeof(change.name), "%s", command->file.key);
+	}
 	change.text = command->text;
 	ledger_tuning(sim, place);
 	if (writing_begin(place->host, &change, command))
@@ -167,9 +173,10 @@ static void print_eta(struct place *place, const struct command *command)
 	}
 	before = host_enter(host);
 
-	seconds_print(
-		engine_eta(&host->engine, place->limiter, command->file.tokens, host_now(host)), 3,
-		text);
+	seconds_print(engine_eta(&host->engine, place->limiter, command->file.tokens,
+				 command->file.amounts.count ? &command->file.amounts : NULL,
+				 host_now(host)),
+		      3, text);
 	host_leave(before);
 	print_text(host, command->text, text);
 	if (place->is_key)
@@ -277,6 +284,7 @@ static void read_token(struct sim *sim, struct place *place, const struct comman
 	char *name = memory_text(command->text, strlen(command->text));
 	struct reader *reader = reader_new(sim, place, name, sizeof(*reader));
 
+	reader->amounts = file->amounts;
 	if (file->kind == FILE_TRY)
 		reader_try(sim, reader);
 	else if (file->kind == FILE_TAKE)
@@ -285,8 +293,24 @@ static void read_token(struct sim *sim, struct place *place, const struct comman
 		reader_ask(sim, reader, 1, 1, NEVER_NS);
 }
 
+/* Tells whether there is a @file with such amounts in its name, in @place. */
+static bool knows_units(const struct place *place, const struct file *file)
+{
+	const struct amounts *amounts = &file->amounts;
+
+	for (uint64_t i = 0; i < amounts->count; i++) {
+		if (!units_know(place->limiter, *file->key, amounts->of[i].unit))
+			return false;
+	}
+	return true;
+}
+
 static void act_read(struct sim *sim, struct place *place, const struct command *command)
 {
+	if (!knows_units(place, &command->file)) {
+		refuse_reading(place->host, command);
+		return;
+	}
 	if (*command->file.key)
 		place = key_of(place, command->file.key);
 	switch (command->file.kind) {
@@ -337,6 +361,8 @@ static void act_poll(struct sim *sim, struct place *place, const struct command 
 
 static void act_open(struct sim *sim, struct place *place, const struct command *command)
 {
+	if (*command->file.key)
+		place = key_of(place, command->file.key);
 	slot_open(sim, place, command->text);
 }
 
@@ -452,6 +478,10 @@ static void act_on_host(struct host *host, const struct command *command)
 		act_mkdir(host, command);
 		return;
 	}
+	if (command->kind == COMMAND_CLOCK) {
+		host_set_clock(host, command->wall_ns);
+		return;
+	}
 	place = place_at(host, command->path);
 	if (place)
 		act_on_path(host->sim, place, command);
@@ -473,7 +503,7 @@ void act(struct sim *sim, const struct command *command)
 		act_cancel(sim, command);
 	else if (command->kind == COMMAND_CLOSE)
 		act_close(sim, command);
-	else if (command->path)
+	else if (command->path || command->kind == COMMAND_CLOCK)
 		act_on_host(host, command);
 	else
 		act_fleet(sim, command);

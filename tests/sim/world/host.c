@@ -10,7 +10,8 @@
 
 #include "tests/sim/invariants/empty_check.h"
 
-#include <assert.h>
+#include "core/limiter/wall.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,12 +249,18 @@ static void heard_applied(struct fleet_listener *listener, struct limiter *limit
 	host_of_listener(listener)->applied = true;
 }
 
+static uint32_t list_slots(struct fleet_listener *listener, struct held_slot list[HOST_SLOTS_MAX])
+{
+	return slots_tell(host_of_listener(listener), list);
+}
+
 void host_collect(struct host *host)
 {
 	struct waiter *waiter;
 
-	/* A process that is stopped answers nothing. */
-	assert(!host->paused || host->sim->ending);
+	/* A process that is stopped answers nothing, also if that was while it did this. */
+	if (host->paused && !host->sim->ending)
+		return;
 	while ((waiter = engine_done(&host->engine))) {
 		if (waiter->is_poller)
 			polling_answered(host->sim, waiter);
@@ -302,6 +309,7 @@ static void end_process(struct host *host)
 	memory_drop(&host->memory);
 	host->fleet = NULL;
 	host->state = HOST_DOWN;
+	host->in_touch_ns = UINT64_MAX;
 	host->paused = false;
 	host->stalls = false;
 	host->stalled = false;
@@ -352,10 +360,23 @@ static void follow(struct host *host)
 	common_check_leases(host);
 }
 
+/* Notes since when it is in touch with the coordinator. */
+static void follow_touch(struct host *host)
+{
+	bool touches = host->state == HOST_UP && host->fleet && !host->paused &&
+		       fleet_state(host->fleet) == FLEET_READY && fleet_is_connected(host->fleet);
+
+	if (!touches)
+		host->in_touch_ns = UINT64_MAX;
+	else if (host->in_touch_ns == UINT64_MAX)
+		host->in_touch_ns = host->sim->now_ns;
+}
+
 void host_settle(struct host *host)
 {
 	if (host->fleet)
 		follow(host);
+	follow_touch(host);
 	host_collect(host);
 	ledger_check(host);
 	host_schedule(host);
@@ -381,8 +402,10 @@ static void start_fleet(struct host *host, bool succeeds)
 
 	host->client = (struct client){on_connected, on_disconnected, on_expired, on_changed,
 				       on_answered,  on_clocks,	      on_ambushed};
-	host->listener = (struct fleet_listener){
-		.event = heard_event, .lease = heard_lease, .applied = heard_applied};
+	host->listener = (struct fleet_listener){.event = heard_event,
+						 .lease = heard_lease,
+						 .applied = heard_applied,
+						 .slots = list_slots};
 	host->options.host = host->name;
 	host->holder.name = host->name;
 	host->link = link_new(&sim->zookeeper, &host->client);
@@ -394,6 +417,7 @@ static void start_fleet(struct host *host, bool succeeds)
 	if (!host->fleet ||
 	    engine_init(&host->engine, fleet_source(host->fleet), &ROOT, host_now(host)))
 		no_memory();
+	wall_set(&host->engine, host->wall_ahead_ns, host_now(host));
 	let_park(host);
 	if (succeeds) {
 		former_restore(host);
@@ -426,12 +450,25 @@ void host_start(struct host *host)
 	host->source.store = store;
 	if (engine_init(&host->engine, &host->source, &ROOT, 0))
 		no_memory();
+	wall_set(&host->engine, host->wall_ahead_ns, host_now(host));
 	let_park(host);
+}
+
+void host_set_clock(struct host *host, int64_t wall_ns)
+{
+	struct memory *before = begin_step(host);
+
+	for (struct place *p = host->places; p; p = p->next)
+		calendar_check_look(&p->rate.calendar, host_now(host));
+	host->wall_ahead_ns = wall_ns - (int64_t)host_now(host);
+	wall_set(&host->engine, host->wall_ahead_ns, host_now(host));
+	end_step(host, before);
 }
 
 void host_pause(struct host *host)
 {
 	host->paused = true;
+	host->in_touch_ns = UINT64_MAX;
 	link_pause(host->link);
 	host_schedule(host);
 }

@@ -44,7 +44,8 @@ struct host {
 	struct clock clock; /* the engine's, and the holder's */
 	struct clock waiter_clock;
 	struct engine engine;
-	struct source source; /* without a fleet */
+	int64_t wall_ahead_ns; /* its wall clock is ahead of its engine's time */
+	struct source source;  /* without a fleet */
 	struct parked_place parked[PLACES_PARKED];
 	uint32_t parked_used;
 	struct memory memory;
@@ -57,6 +58,7 @@ struct host {
 	struct fleet_options options;	 /* its contents are owned */
 	struct former former;		 /* for a successor */
 	struct handover_memory *as_sent; /* owned: the memory when its process was to be killed */
+	uint64_t in_touch_ns;		 /* it has joined and is connected since; UINT64_MAX: not */
 	bool stalls;			 /* its process stops when a grant was decided: */
 	bool stalled;			 /* in this step one was */
 	bool is_ambushed;		 /* at the end of this step ... */
@@ -75,6 +77,8 @@ struct host {
 	const struct command **commands;	       /* owned: likewise */
 	size_t command_count;
 	struct writing *writings; /* owned: changes under way */
+	bool order_changed;	  /* in this step: settings, or tokens came back */
+	bool slots_changed;	  /* a slot was closed in this step, or their number changed */
 	uint32_t refused;	  /* commands, since they were last counted */
 
 	struct place *places, *last_place; /* owned */
@@ -112,6 +116,9 @@ void host_collect(struct host *host);
 void host_schedule(struct host *host);
 
 void host_pause(struct host *host);
+
+/* Sets its wall clock to @wall_ns since 1970. */
+void host_set_clock(struct host *host, int64_t wall_ns);
 void host_resume(struct host *host);
 void host_kill(struct host *host);
 /* Leaves cleanly; the process is gone when it has. */

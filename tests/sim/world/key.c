@@ -1,4 +1,5 @@
 /* key - keys of limiters as places, see place.h. */
+#include "tests/sim/books/overriding.h"
 #include "tests/sim/books/common.h"
 #include "tests/sim/base/memory.h"
 #include "tests/sim/world/sim.h"
@@ -15,8 +16,8 @@ void key_follow(struct place *key, uint64_t now_ns)
 	key->settings = SETTINGS_DEFAULT;
 	key->settings.enforcement = whole->enforcement;
 	key->settings.burst = whole->key_burst;
-	key->settings.limit_count = !rate_is_unlimited(&whole->key_rate);
 	key->settings.limits[0].rate = whole->key_rate;
+	overriding_apply(whole, key->path, &key->settings);
 	rate_check_tune(&key->rate, &key->settings, now_ns);
 }
 
@@ -36,6 +37,8 @@ struct place *key_of(struct place *place, const char *key)
 	its->parent = place;
 	its->top = place->top;
 	its->is_key = true;
+	its->rate.calendar.of_key = true;
+	its->rate.calendar.ahead_ns = &host->wall_ahead_ns;
 	its->path = memory_text(path, strlen(path));
 	key_follow(its, host->sim->now_ns);
 	host->last_place->next = its;
@@ -64,7 +67,8 @@ int key_enter(struct place *place)
 	if (!inflated)
 		return -ENOMEM;
 	place->limiter = inflated;
-	place->readers++;
+	if (!place->readers++)
+		place->keeps = UINT32_MAX;
 	if (host->fleet)
 		common_join_key(place);
 	return 0;

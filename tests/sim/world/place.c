@@ -1,4 +1,5 @@
 /* place - limiters and partitions as the simulator knows them, see place.h. */
+#include "tests/sim/books/overriding.h"
 #include "tests/sim/books/common.h"
 #include "tests/sim/world/sim.h"
 
@@ -38,8 +39,10 @@ struct place *place_add(struct host *host, struct place *parent, struct limiter 
 	place->limiter = limiter;
 	place->partition = limiter->partition;
 	place->path = memory_text(path, strlen(path));
+	place->keeps = UINT32_MAX;
 	limiter_hold(limiter);
-	place->settings = *limiter_settings(limiter);
+	place->settings = overriding_copy(limiter_settings(limiter));
+	place->rate.calendar.ahead_ns = &host->wall_ahead_ns;
 	rate_check_tune(&place->rate, &place->settings, host->sim->now_ns);
 	if (host->last_place)
 		host->last_place->next = place;
@@ -88,6 +91,9 @@ void place_forget_removed(struct host *host)
 	for (struct place *place = host->places; place; place = place->next) {
 		if (place->is_key || !place->limiter || !place->limiter->removed)
 			continue;
+		if (place->limiter->turns.queue.length || slots_waiting(place->limiter))
+			sim_fail(host->sim, INVARIANT_QUEUE, place,
+				 "readers wait in a limiter that is removed");
 		limiter_drop(place->limiter);
 		place->limiter = NULL;
 	}
@@ -145,7 +151,7 @@ static void follow(struct host *host, struct place *parent, const struct limiter
 		} else {
 			place_follow_name(place);
 		}
-		place->settings = *limiter_settings(l);
+		place->settings = overriding_copy(limiter_settings(l));
 		common_join(place);
 		follow(host, place, l);
 	}
@@ -164,7 +170,16 @@ struct service *place_service(const struct place *place)
 
 void place_free(struct place *place)
 {
+	while (place->unit_quotas) {
+		struct unit_quota_check *next = place->unit_quotas->next;
+
+		free(place->unit_quotas);
+		place->unit_quotas = next;
+	}
 	windows_free(&place->windows);
+	rate_check_free(&place->rate);
+	order_check_free(&place->order.siblings);
+	order_check_free(&place->slot_order.siblings);
 	free(place->service);
 	free(place->path);
 	free(place);

@@ -5,12 +5,49 @@
 #include "core/limiter/limiter.h"
 #include "tests/sim/base/windows.h"
 #include "tests/sim/invariants/account_check.h"
+#include "tests/sim/invariants/order_check.h"
 #include "tests/sim/invariants/queue_check.h"
+#include "tests/sim/invariants/quota_check.h"
 #include "tests/sim/invariants/rate_check.h"
 
 struct common;
 struct host;
 struct service;
+
+/* The waiters of a place and the order of its siblings, see order.c. */
+struct order_book {
+	struct order_check siblings; /* its children, and its own readers */
+	struct sibling_check own;    /* these */
+	struct sibling_check self;   /* among the siblings of its parent */
+	uint32_t waiting;	     /* readers here and below */
+	uint64_t since;		     /* event since which readers wait here */
+	uint64_t due_ns;	     /* when it has all that any of them may want */
+	struct amounts largest;	     /* amounts of units that one of them wants */
+	bool ranges;		     /* one of them takes as many as there are */
+};
+
+/* The openers of a place and the order of its siblings, see slot_order.c. */
+struct slot_book {
+	struct order_check siblings; /* its children, and its own openers */
+	struct sibling_check own;    /* these */
+	struct sibling_check self;   /* among the siblings of its parent */
+	uint32_t here;		     /* openers that wait here */
+	uint32_t waiting;	     /* here and below */
+	uint32_t used;		     /* slots, likewise */
+	uint64_t since;		     /* event since which openers wait here */
+};
+
+/* The demand of the readers of a place, without those below it, see dues.c. */
+struct demand_book {
+	uint64_t granted; /* tokens, ever */
+	uint64_t waiting; /* tokens that are waited for */
+	uint32_t again;	  /* waiting readers that ask again as soon as they are served */
+
+	/* Since the window began: */
+	uint64_t granted_before; /* ever, until then */
+	uint64_t largest;	 /* take that began to wait */
+	bool breaks;		 /* no such reader waited at some time */
+};
 
 /* A limiter or a partition, from its making to the end of the run, with the books kept on it. */
 struct place {
@@ -29,17 +66,21 @@ struct place {
 	struct service *service; /* owned, or NULL */
 
 	uint64_t granted;
-	uint64_t grants; /* readers that were granted here or below ... */
-	double waited_s; /* ... and how long they had waited, together */
+	uint64_t grants;  /* readers that were granted here or below ... */
+	double waited_s;  /* ... and how long they had waited, together */
+	double longest_s; /* the longest of these waits */
 	struct windows windows;
 	struct rate_check rate;
+	struct quota_check quota;
+	struct unit_quota_check *unit_quotas; /* owned: a list of those of units; NULL: none */
 	struct queue_check queue;
+	struct order_book order;
+	struct slot_book slot_order;
+	struct demand_book demand;
 	struct account_check accounts[LIMITS_MAX];
-	bool followed;		       /* a partition that was tuned in this step */
-	uint64_t shadowing;	       /* tokens granted in shadow in this step */
-	uint64_t shadowed;	       /* the counter, before */
-	struct reader_check *oldest;   /* of a top: the oldest reader in it */
-	const struct place *oldest_at; /* and where it waits */
+	bool followed;	    /* a partition that was tuned in this step */
+	uint64_t shadowing; /* tokens granted in shadow in this step */
+	uint64_t shadowed;  /* the counter, before */
 
 	/* Slots that may be open: now, and over time since `slots` was last asked. */
 	uint32_t slots;
@@ -53,9 +94,8 @@ struct place {
 	bool always_waits;	 /* since then a reader has waited here */
 	bool uses_keys;		 /* since then it has had keys with a rate each */
 	uint32_t usable;	 /* partitions, after the last step */
-	bool exempt;		 /* it keeps no rate by leases: see common_exempts() */
-	uint64_t largest;	 /* take of this host since @largest_since */
-	uint64_t largest_since;
+	uint32_t keeps;		 /* after the last step, or all: see common_keeps() */
+	struct fleet_asks asks;	 /* of readers of this host */
 };
 
 /* A limiter by its path, NULL; one of its partitions, NULL if there is none. */

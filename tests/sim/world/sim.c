@@ -1,4 +1,5 @@
 /* sim - runs the core on virtual time, see sim.h. */
+#include "tests/sim/books/overriding.h"
 #include "tests/sim/world/sim.h"
 #include "tests/sim/actors/polling.h"
 #include "tests/sim/actors/reader.h"
@@ -349,6 +350,7 @@ static void free_all(struct sim *sim)
 		common_free(sim->commons);
 		sim->commons = next;
 	}
+	overriding_free();
 	if (sim->fleet)
 		zookeeper_close(&sim->zookeeper);
 	truth_free(sim);

@@ -32,6 +32,9 @@ enum invariant {
 	INVARIANT_QUEUE,     /* readers are served in order, and no change or slot is lost */
 	INVARIANT_ACCOUNT,   /* each token of a bucket is accounted for */
 	INVARIANT_EMPTY,     /* memory returns to empty */
+	INVARIANT_ORDER,     /* siblings get what their minima, classes and weights say */
+	INVARIANT_FORECAST,  /* readers wait no longer than they were told */
+	INVARIANT_QUOTA,     /* no more is granted than a service said is left */
 };
 
 /* Something that the simulator does at a later time. */
@@ -74,6 +77,8 @@ struct sim {
 	uint64_t look_ns;      /* of calm.c, the next */
 	uint64_t traffic_ns;   /* of calm.c, the beginning of the window for traffic */
 	uint64_t window_ns;    /* of calm.c, its beginning; 0: there is none */
+	uint64_t dues_ns;      /* of dues.c, likewise */
+	uint64_t demand_ns;    /* demand changed, or the order among siblings */
 	bool quiet;
 	bool terse;		       /* grants are not printed */
 	bool ending;		       /* the trace is over: readers leave */
@@ -86,6 +91,8 @@ struct sim {
 	struct retry *retries, *last_retry; /* owned */
 	struct heap pending;
 	uint64_t asked;	   /* readings so far */
+	uint64_t events;   /* of order.c */
+	uint64_t news;	   /* of forecast.c */
 	uint32_t threads;  /* that were interrupted */
 	uint64_t arrivals; /* by loads */
 	uint64_t workers;

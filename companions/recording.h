@@ -1,0 +1,53 @@
+/*
+ * recording - samples of some limiters, taken at equal intervals.
+ */
+#ifndef RATEFS_COMPANIONS_RECORDING_H
+#define RATEFS_COMPANIONS_RECORDING_H
+
+#include "companions/sample.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The values of each limiter and round; recording.c has a row for each. */
+enum column {
+	COLUMN_GRANTED,	  /* tokens a second */
+	COLUMN_WAITING,	  /* readers */
+	COLUMN_RATE,	  /* tokens a second */
+	COLUMN_SHARE,	  /* 0 to 1 */
+	COLUMN_THROTTLED, /* pieces of work a second */
+	COLUMN_PAUSED,	  /* part of the time, 0 to 1 */
+	COLUMN_DELAY,	  /* seconds */
+	COLUMN_COUNT
+};
+
+struct recording {
+	char **limiters; /* borrowed: paths of their directories */
+	size_t count;
+	uint64_t time_ns, interval_ns; /* interval_ns is at least 1 */
+	struct sample *all;	       /* owned: @count of each round */
+	uint64_t *at_ns;	       /* owned: of each round, from the first on */
+	size_t rounds, room;	       /* there are, and could be */
+};
+
+/* Returns the name of a column of the data. */
+const char *recording_name(enum column column);
+
+/*
+ * Takes samples for as long as @recording says, whose first four members are set. 0, or -1 after
+ * a message; recording_free() in either case. A limiter that is none is found by the first round.
+ */
+int recording_take(struct recording *recording);
+void recording_free(struct recording *recording);
+
+/* Returns the seconds from the first round to @round. */
+double recording_seconds(const struct recording *recording, size_t round);
+
+/*
+ * Returns what limiter @i did in @round, from 1 on; rates are those since the round before. Not a
+ * number: it is not told; infinity: `max`.
+ */
+double recording_value(const struct recording *recording, size_t i, size_t round,
+		       enum column column);
+
+#endif

@@ -1,0 +1,177 @@
+/* consumers - the file `users`, see consumers.h. */
+#include "fs/mount/consumers.h"
+#include "fs/base/clock.h"
+#include "fs/mount/plain.h"
+#include "fs/mount/read.h"
+#include "fs/mount/slot.h"
+
+#include "core/limiter/keys.h"
+#include "core/limiter/usage.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { CONSUMERS_SHOWN = 64, FILES_SEEN = 100000 };
+
+/* The waiters and slots of each line of a tally. */
+struct present {
+	uint32_t waiting[TALLY_MAX], slots[TALLY_MAX];
+};
+
+/* Returns the limiter whose user reads @limiter: that of a key or a partition. */
+static struct limiter *owner_of(struct limiter *limiter)
+{
+	return limiter->is_key || limiter->partition ? limiter->parent : limiter;
+}
+
+/* Returns the line of a file of @limiter that thread @pid of user @uid opened. */
+static struct tally_line line_of(const struct limiter *limiter, uint32_t uid, uint32_t pid)
+{
+	const struct key *key = limiter->is_key ? keys_key(limiter) : NULL;
+
+	return (struct tally_line){.uid = uid, .pid = pid, .key = key ? key->id : 0};
+}
+
+void consumers_note(struct handle *handle)
+{
+	struct tally_line line;
+
+	/* A key or a partition that is gone does not keep its limiter. */
+	if (!handle->row->kind->takes || !handle->taken || !handle->kept ||
+	    handle->limiter->removed)
+		return;
+	line = line_of(handle->limiter, handle->uid, handle->kept->pid);
+	line.granted = handle->taken;
+	usage_tally(owner_of(handle->limiter), &line);
+}
+
+/* Adds what was granted through files that are open. */
+static void add_open_files(const struct daemon *daemon, const struct limiter *limiter,
+			   struct tally *tally)
+{
+	const struct handle *handle = list_first(&daemon->open, struct handle, link);
+
+	for (uint32_t seen = 0; handle && seen < FILES_SEEN;
+	     handle = list_next(handle, link), seen++) {
+		struct tally_line line;
+
+		if (!handle->row->kind->takes || handle->limiter->removed ||
+		    owner_of(handle->limiter) != limiter)
+			continue;
+		line = line_of(handle->limiter, handle->uid, handle->kept->pid);
+		line.granted = handle->taken;
+		(void)tally_add(tally, &line);
+	}
+}
+
+/* Finds the place of @line in @tally; TALLY_MAX: there is none. */
+static uint32_t find_place(const struct tally *tally, const struct tally_line *line)
+{
+	uint32_t i = 0;
+
+	while (i < tally->count &&
+	       (tally->lines[i].uid != line->uid || tally->lines[i].key != line->key))
+		i++;
+	return i < tally->count ? i : TALLY_MAX;
+}
+
+static void count_waiter(const struct tally *tally, struct present *present,
+			 const struct waiter *waiter)
+{
+	struct tally_line line;
+	uint32_t place, uid;
+
+	uid = waiter->is_poller ? polling_of(waiter)->handle->uid
+				: container_of(waiter, const struct reader, waiter)->pending.uid;
+	line = line_of(waiter->limiter, uid, 0);
+	place = find_place(tally, &line);
+	if (place < TALLY_MAX)
+		present->waiting[place]++;
+}
+
+/* Counts the waiters of @queue, as long as there is @room. */
+static void count_queue(const struct tally *tally, struct present *present,
+			const struct queue *queue, uint32_t *room)
+{
+	struct heap_node *turn = queue->returned.root;
+
+	for (const struct waiter *w = list_first(&queue->once, struct waiter, once); w && *room;
+	     w = list_next(w, once), --*room)
+		count_waiter(tally, present, w);
+	for (; turn && *room; turn = heap_next(turn), --*room)
+		count_waiter(tally, present, waiter_of_turn(turn));
+}
+
+static void count_present(const struct daemon *daemon, struct limiter *limiter,
+			  const struct tally *tally, struct present *present)
+{
+	uint32_t room = FILES_SEEN;
+
+	count_queue(tally, present, &limiter->turns.queue, &room);
+	if (limiter->slots)
+		count_queue(tally, present, &limiter->slots->turns.queue, &room);
+	for (uint32_t i = 0; i < limiter->partition_room; i++) {
+		if (limiter->partitions[i])
+			count_queue(tally, present, &limiter->partitions[i]->turns.queue, &room);
+	}
+	for (struct limiter *key = NULL; room && (key = keys_next_open(limiter, key));) {
+		count_queue(tally, present, &key->turns.queue, &room);
+		if (key->slots)
+			count_queue(tally, present, &key->slots->turns.queue, &room);
+	}
+	for (struct handle *h = NULL; (h = slot_next(daemon, limiter, h));) {
+		const struct tally_line line = line_of(h->slot.limiter, h->uid, 0);
+		uint32_t place = find_place(tally, &line);
+
+		if (owner_of(h->slot.limiter) == limiter && place < TALLY_MAX)
+			present->slots[place]++;
+	}
+}
+
+/* Adds the holders of slots and the openers, of whom no token was granted. */
+static void add_holders(const struct daemon *daemon, const struct limiter *limiter,
+			struct tally *tally)
+{
+	for (struct handle *h = NULL; (h = slot_next(daemon, limiter, h));) {
+		const struct tally_line line = line_of(h->slot.limiter, h->uid, h->kept->pid);
+
+		if (owner_of(h->slot.limiter) == limiter)
+			(void)tally_add(tally, &line);
+	}
+}
+
+static void show_line(FILE *out, const struct daemon *daemon, const struct tally_line *line,
+		      uint32_t waiting, uint32_t slots)
+{
+	const struct key *key = line->key ? keys_find(&daemon->engine.schedule, line->key) : NULL;
+
+	fprintf(out, "%" PRIu32 " ", line->uid);
+	plain_command(out, line->pid);
+	fputc(' ', out);
+	plain_word(out, key ? key->name : "");
+	fputc(' ', out);
+	if (line->over)
+		fprintf(out, "%" PRIu64 "-", line->granted - line->over);
+	fprintf(out, "%" PRIu64 " %" PRIu32 " %" PRIu32 "\n", line->granted, waiting, slots);
+}
+
+void consumers_show(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	struct limiter *limiter = node->limiter;
+	struct present present = {0};
+	struct tally tally = {0};
+
+	(void)uid;
+	engine_refresh(&daemon->engine, limiter, clock_ns());
+	if (limiter->usage && tally_copy(&limiter->usage->tally, &tally))
+		return;
+	add_open_files(daemon, limiter, &tally);
+	add_holders(daemon, limiter, &tally);
+	tally_sort(&tally);
+	count_present(daemon, limiter, &tally, &present);
+	for (uint32_t i = 0; i < tally.count && i < CONSUMERS_SHOWN; i++)
+		show_line(out, daemon, &tally.lines[i], present.waiting[i], present.slots[i]);
+	if (tally.count > CONSUMERS_SHOWN)
+		fputs("...\n", out);
+	tally_free(&tally);
+}
