@@ -41,10 +41,11 @@ within() { echo $(($1 < whole_s - SECONDS ? $1 : whole_s - SECONDS > 1 ? whole_s
 
 # failure NAME COMMAND FILE [AGAIN]: is counted by the caller. FILE is copied.
 failure() {
-	local output=$scratch/failure.${#failures[@]}
-	tail -n 200 "$3" > "$output"
-	failures+=("$1") failure_stages+=("$current") failure_commands+=("$2")
-	failure_outputs+=("$output") failure_again+=("${4-}")
+	# One that passes alone leaves `failures`, and no other has its number.
+	local number=${#failure_outputs[@]}
+	tail -n 200 "$3" > "$scratch/failure.$number"
+	failures[number]=$1 failure_stages[number]=$current failure_commands[number]=$2
+	failure_outputs[number]=$scratch/failure.$number failure_again[number]=${4-}
 }
 
 # verdict OK|NOT OK NAME [COMMAND FILE]: one test. COMMAND repeats it, FILE is what it printed.
