@@ -105,6 +105,7 @@ struct request {
 	} of;
 	void (*done)(struct fleet *fleet, struct request *request);
 	uint64_t sent_ns; /* by the holder's clock, before it was sent */
+	uint64_t late_ns; /* for how long the host had not run by then, in all */
 	struct request *next;
 };
 

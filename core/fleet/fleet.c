@@ -308,6 +308,19 @@ static void fleet_step(struct fleet *fleet)
 	fleet->in_step = false;
 }
 
+/*
+ * It is @now_ns. Of a host that had something to do long before, all of the time since its last
+ * step counts as late: it has seen nothing of what came.
+ */
+static void note_time(struct fleet *fleet, uint64_t now_ns)
+{
+	uint64_t due_ns = fleet->next_ns > fleet->now_ns ? fleet->next_ns : fleet->now_ns;
+
+	if (due_ns < now_ns && now_ns - due_ns >= FLEET_LATE_NS)
+		fleet->late_ns += now_ns - fleet->now_ns;
+	fleet->now_ns = now_ns;
+}
+
 static void store(struct source *source, struct change *change)
 {
 	struct fleet *fleet = (struct fleet *)source;
@@ -331,7 +344,7 @@ static void after(struct source *source, uint64_t now_ns)
 {
 	struct fleet *fleet = (struct fleet *)source;
 
-	fleet->now_ns = now_ns;
+	note_time(fleet, now_ns);
 	if (now_ns >= fleet->next_ns)
 		fleet_step(fleet);
 }
@@ -465,7 +478,7 @@ void fleet_leave(struct fleet *fleet, uint64_t now_ns)
 	bool tells = session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
 		     !membership_is_alone(fleet);
 
-	fleet->now_ns = now_ns;
+	note_time(fleet, now_ns);
 	if (session_state(fleet) == FLEET_CLOSED) {
 		session_leave_at_once(fleet);
 		return;
@@ -485,7 +498,7 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	enum fleet_state state = session_state(fleet);
 	bool resumed = session == session_id(fleet) && state != FLEET_CONNECTING;
 
-	fleet->now_ns = now_ns;
+	note_time(fleet, now_ns);
 	if (state == FLEET_CLOSED)
 		return;
 	if (!resumed && *session_hid(fleet)) {
@@ -510,14 +523,14 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 
 void fleet_disconnected(struct fleet *fleet, uint64_t now_ns)
 {
-	fleet->now_ns = now_ns;
+	note_time(fleet, now_ns);
 	session_disconnect(fleet);
 	fleet_step(fleet);
 }
 
 void fleet_expired(struct fleet *fleet, uint64_t now_ns)
 {
-	fleet->now_ns = now_ns;
+	note_time(fleet, now_ns);
 	if (session_state(fleet) == FLEET_CLOSED)
 		return;
 	session_drop(fleet, "it has expired");
@@ -529,7 +542,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	bool ready = session_state(fleet) == FLEET_READY;
 	struct znode znode;
 
-	fleet->now_ns = now_ns;
+	note_time(fleet, now_ns);
 	if (!znode_parse(path, &znode))
 		return;
 	if (znode.kind == ZNODE_GLOBALS && ready)
@@ -554,7 +567,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 
 void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns)
 {
-	fleet->now_ns = now_ns;
+	note_time(fleet, now_ns);
 	session_note_answer(fleet, request);
 	request_returned(fleet, request);
 	if (request->done)

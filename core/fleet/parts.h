@@ -72,6 +72,7 @@ struct fleet {
 	uint64_t now_ns; /* the engine's time */
 	struct clocks clocks;
 	uint64_t next_ns; /* when there is something to do */
+	uint64_t late_ns; /* for how long the host itself did not run, in all */
 	bool in_step;
 	uint64_t torn_id;   /* a limiter whose tiles are not its leaves, time and again; 0: none */
 	uint32_t take_most; /* limiters of which one transaction takes: round.c */

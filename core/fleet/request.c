@@ -103,6 +103,7 @@ void request_send(struct fleet *fleet, struct request *request)
 	else
 		fleet->counters.reads++;
 	request->sent_ns = fleet->clocks.holder_ns;
+	request->late_ns = fleet->late_ns;
 	request->next = NULL;
 	if (requests->first)
 		requests->last->next = request;

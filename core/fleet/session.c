@@ -8,8 +8,7 @@
 #include <string.h>
 
 enum {
-	SLOW_TIMES = 2,	 /* an answer may take so many times what the last ones took */
-	SLOW_PARTS = 8,	 /* a quick answer takes off so much of the difference */
+	SLOW_TIMES = 2,	 /* an answer may take so many times what the slowest one took of late */
 	VAIN_MAX = 8,	 /* give-ups that are counted, here and below ... */
 	VAIN_SHIFT = 2,	 /* ... each makes the time four times as long */
 	PAUSES_FROM = 2, /* so many sessions come to nothing before there is a pause */
@@ -34,8 +33,10 @@ struct session {
 	uint64_t acknowledged_ns; /* when the last transaction was */
 	/* How long answers take: rule 13. */
 	struct pace {
-		uint64_t slow_ns; /* of late */
-		uint32_t vain;	  /* connections that were given up since the last answer */
+		uint64_t slow_ns;   /* the slowest since @since_ns ... */
+		uint64_t before_ns; /* ... and in as long a time before that */
+		uint64_t since_ns;
+		uint32_t vain; /* connections that were given up since the last answer */
 	} reads, writes;
 	bool resumes; /* a predecessor's */
 	bool leaving;
@@ -311,7 +312,8 @@ static uint64_t longest_answer_ns(const struct fleet *fleet)
 
 static uint64_t answer_within_ns(const struct fleet *fleet, const struct pace *pace)
 {
-	uint64_t ns = SLOW_TIMES * pace->slow_ns, most_ns = longest_answer_ns(fleet);
+	uint64_t slow_ns = pace->slow_ns > pace->before_ns ? pace->slow_ns : pace->before_ns;
+	uint64_t ns = SLOW_TIMES * slow_ns, most_ns = longest_answer_ns(fleet);
 
 	if (ns < FLEET_ANSWER_NS)
 		ns = FLEET_ANSWER_NS;
@@ -336,19 +338,42 @@ static uint64_t patience_ns(struct fleet *fleet, const struct request *request)
 	return reads_ns;
 }
 
+/*
+ * Returns how long @request has been under way, without the time in which this host itself did not
+ * run. That is bounded, so that a host that is always late gives up a dead link, too.
+ */
+static uint64_t waited_ns(const struct fleet *fleet, const struct request *request)
+{
+	uint64_t ns = fleet->clocks.holder_ns - request->sent_ns;
+	uint64_t late_ns = fleet->late_ns - request->late_ns;
+
+	if (late_ns > FLEET_ANSWER_MAX_NS)
+		late_ns = FLEET_ANSWER_MAX_NS;
+	return late_ns < ns ? ns - late_ns : 0;
+}
+
+/* An answer took @took_ns; @now_ns by the holder's clock. */
+static void note_pace(struct pace *pace, uint64_t took_ns, uint64_t now_ns)
+{
+	uint64_t passed_ns = now_ns - pace->since_ns;
+
+	pace->vain = 0;
+	if (passed_ns >= FLEET_SLOW_NS) {
+		pace->before_ns = passed_ns < 2 * FLEET_SLOW_NS ? pace->slow_ns : 0;
+		pace->slow_ns = 0;
+		pace->since_ns = now_ns;
+	}
+	if (took_ns > pace->slow_ns)
+		pace->slow_ns = took_ns;
+}
+
 void session_note_answer(struct fleet *fleet, const struct request *request)
 {
-	struct pace *pace = pace_of(fleet, request);
-	uint64_t took_ns = fleet->clocks.holder_ns - request->sent_ns;
 	bool is_write = request->kind == REQUEST_TRANSACTION;
 
 	if (request->answer == ANSWER_UNKNOWN)
 		return;
-	pace->vain = 0;
-	if (took_ns > pace->slow_ns)
-		pace->slow_ns = took_ns;
-	else
-		pace->slow_ns -= (pace->slow_ns - took_ns) / SLOW_PARTS;
+	note_pace(pace_of(fleet, request), waited_ns(fleet, request), fleet->clocks.holder_ns);
 	/*
 	 * Only an answer to a write shows that there is a quorum; before it joins a host may have
 	 * none.
@@ -384,16 +409,16 @@ static void give_up(struct pace *pace)
 
 void session_watch_connection(struct fleet *fleet)
 {
-	uint64_t now_ns = fleet->now_ns, waited_ns, within_ns;
+	uint64_t now_ns = fleet->now_ns, passed_ns, within_ns;
 	const struct request *oldest;
 
 	oldest = request_oldest(fleet);
 	if (!fleet->session->connected || !oldest || fleet->session->hung_up)
 		return;
-	waited_ns = fleet->clocks.holder_ns - oldest->sent_ns;
+	passed_ns = waited_ns(fleet, oldest);
 	within_ns = patience_ns(fleet, oldest);
-	if (waited_ns < within_ns) {
-		fleet_wake_at(fleet, now_ns + within_ns - waited_ns);
+	if (passed_ns < within_ns) {
+		fleet_wake_at(fleet, now_ns + within_ns - passed_ns);
 		return;
 	}
 	fleet->session->hung_up = true;

@@ -15,7 +15,9 @@
 #define FLEET_CONSTANT_MAX_NS (3600 * NSEC_PER_SEC)
 
 /* The session and its connection: rules 13 and 15. */
-#define FLEET_ANSWER_NS	      UINT64_C(700000000)   /* an answer is waited for so long at least */
+#define FLEET_ANSWER_NS	      UINT64_C(700000000) /* an answer is waited for so long at least */
+#define FLEET_SLOW_NS	      (30 * NSEC_PER_SEC) /* a slow answer counts so long, or twice that */
+#define FLEET_LATE_NS	      (NSEC_PER_SEC / 10) /* a step that is so late saw nothing before it */
 #define FLEET_HANDLE_NS	      UINT64_C(60000000000) /* nothing acknowledged: a new session */
 #define FLEET_ANSWER_MAX_NS   (FLEET_HANDLE_NS / 6) /* several connections are tried before that */
 #define FLEET_PAUSE_NS	      NSEC_PER_SEC /* before the next session; doubled each time ... */

@@ -110,6 +110,7 @@ const char *summary_count_name(int kind)
 		[COUNT_SESSIONS] = "sessions",
 		[COUNT_EXPIRED] = "expired",
 		[COUNT_STRAYS] = "strays",
+		[COUNT_GIVEN_UP] = "given_up",
 	};
 
 	return names[kind];

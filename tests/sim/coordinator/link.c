@@ -370,6 +370,7 @@ static void hang_up(struct coordinator *coordinator)
 	struct link *link = link_of(coordinator);
 	struct memory *memory = memory_enter(NULL);
 
+	link->zookeeper->counts[COUNT_GIVEN_UP]++;
 	if (link->state != LINK_CLOSED)
 		disconnect(link);
 	memory_enter(memory);

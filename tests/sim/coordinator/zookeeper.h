@@ -50,7 +50,8 @@ enum count {
 	COUNT_EVENTS,
 	COUNT_SESSIONS,
 	COUNT_EXPIRED,
-	COUNT_STRAYS, /* transactions of connections that had been given up */
+	COUNT_STRAYS,	/* transactions of connections that had been given up */
+	COUNT_GIVEN_UP, /* connections, by hosts that waited in vain */
 	COUNT_KINDS
 };
 
