@@ -236,15 +236,19 @@ uint32_t common_keeps(const struct place *place)
 {
 	const struct limiter *limiter = place->is_key ? place->parent->limiter : place->limiter;
 	const struct holding *holding = limiter ? limiter->holding : NULL;
-	struct settings settings;
+	const struct settings *settings;
+	struct settings of_key;
 
 	if (!holding || (holding->degraded && holding->settings->offline != OFFLINE_BLOCK))
 		return 0;
-	settings = place->is_key ? settings_of_key(place->host->sim, holding->settings, place->path)
-				 : *holding->settings;
+	settings = holding->settings;
+	if (place->is_key) {
+		of_key = settings_of_key(place->host->sim, settings, place->path);
+		settings = &of_key;
+	}
 	if (!place->common || !place->common->rate)
-		return !fleet_check_is_free(&settings);
-	return fleet_check_keeps(place->common->rate, &settings);
+		return !fleet_check_is_free(settings);
+	return fleet_check_keeps(place->common->rate, settings);
 }
 
 void common_waits(struct place *place, uint64_t tokens, const struct amounts *amounts)

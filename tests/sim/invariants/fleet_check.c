@@ -33,12 +33,20 @@ static struct settings limits_of(const struct settings *settings, const char uni
 	return its;
 }
 
+/* Tells whether @settings keep no rate of @unit. */
+static bool is_free_of(const struct settings *settings, const char unit[UNIT_TEXT])
+{
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		if (amount_is_of(settings->limits[i].unit, unit))
+			return fleet_check_is_free(settings);
+	}
+	return true;
+}
+
 /* Tells whether version @i keeps no rate of the unit that @check is of. */
 static bool is_free(const struct fleet_check *check, uint32_t i)
 {
-	const struct settings its = limits_of(&check->versions[i].settings, check->unit);
-
-	return fleet_check_is_free(&its);
+	return is_free_of(&check->versions[i].settings, check->unit);
 }
 
 /* @sum becomes the looser of the two. */
@@ -313,12 +321,10 @@ static bool grant(struct fleet_check *check, uint64_t tokens, uint64_t asked,
 
 uint32_t fleet_check_keeps(const struct fleet_check *check, const struct settings *settings)
 {
-	struct settings its = limits_of(settings, check->unit);
-	uint32_t keeps = !fleet_check_is_free(&its);
+	uint32_t keeps = !is_free_of(settings, check->unit);
 
 	for (const struct fleet_check *c = check->units; c; c = c->next) {
-		its = limits_of(settings, c->unit);
-		if (!fleet_check_is_free(&its))
+		if (!is_free_of(settings, c->unit))
 			keeps |= UINT32_C(1) << c->number;
 	}
 	return keeps;

@@ -45,7 +45,7 @@ void order_check_interrupt(struct sibling_check *sibling)
 	sibling->ready = false;
 	sibling->slack = 0;
 	forgive(sibling);
-	for (unsigned int i = 0; check && check->pairs && i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; check && check->pairs && i < check->slots; i++) {
 		struct sibling_check *other = check->siblings[i];
 
 		if (other && i < sibling->slot)
@@ -78,7 +78,7 @@ static void spill(struct sibling_check *sibling, uint64_t tokens)
 				larger(sibling->last, sibling->largest));
 	i128 most;
 
-	for (unsigned int i = 0; sibling->check && i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; sibling->check && i < sibling->check->slots; i++) {
 		const struct sibling_check *other = sibling->check->siblings[i];
 
 		if (other && other != sibling && other->terms.min.num)
@@ -94,7 +94,7 @@ static void spill(struct sibling_check *sibling, uint64_t tokens)
  */
 static void begin_saving(const struct order_check *check, struct sibling_check *sibling)
 {
-	for (unsigned int i = 0; check && i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; check && i < check->slots; i++) {
 		const struct sibling_check *other = check->siblings[i];
 
 		if (other && other != sibling && other->terms.min.num) {
@@ -137,6 +137,8 @@ void order_check_join(struct order_check *check, struct sibling_check *sibling, 
 		check->siblings[i] = sibling;
 		sibling->check = check;
 		sibling->slot = i;
+		if (i >= check->slots)
+			check->slots = i + 1;
 		order_check_interrupt(sibling);
 		return;
 	}
@@ -166,17 +168,21 @@ static void end_step(struct sibling_check *sibling)
 
 void order_check_leave(struct sibling_check *sibling)
 {
-	if (!sibling->check)
+	struct order_check *check = sibling->check;
+
+	if (!check)
 		return;
 	order_check_interrupt(sibling);
 	end_step(sibling);
-	sibling->check->siblings[sibling->slot] = NULL;
+	check->siblings[sibling->slot] = NULL;
+	while (check->slots && !check->siblings[check->slots - 1])
+		check->slots--;
 	sibling->check = NULL;
 }
 
 void order_check_lose(const struct order_check *below, struct sibling_check *sibling)
 {
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; i < below->slots; i++) {
 		const struct sibling_check *other = below->siblings[i];
 
 		if (other && other->ready && !other->altered)
@@ -264,7 +270,7 @@ static bool check_pair(struct sibling_pair *pair, struct sibling_check *const tw
 static bool check_weights(struct order_check *check, struct sibling_check *sibling, bool is_rest,
 			  char why[WHY_TEXT])
 {
-	for (unsigned int i = 0; check->pairs && i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; check->pairs && i < check->slots; i++) {
 		struct sibling_check *other = check->siblings[i];
 		bool comes_first = i < sibling->slot;
 		struct sibling_check *two[2] = {comes_first ? other : sibling,
@@ -316,7 +322,7 @@ static bool check_min(const struct sibling_check *sibling, char why[WHY_TEXT])
  */
 static bool is_preceded(const struct order_check *check, const struct sibling_check *sibling)
 {
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; i < check->slots; i++) {
 		const struct sibling_check *other = check->siblings[i];
 
 		if (other && other->ready && !other->altered &&
@@ -392,7 +398,7 @@ void order_check_ready(struct sibling_check *sibling, uint64_t since)
 
 void order_check_charge(struct order_check *check)
 {
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; i < check->slots; i++) {
 		if (check->siblings[i])
 			forgive(check->siblings[i]);
 	}
@@ -401,7 +407,7 @@ void order_check_charge(struct order_check *check)
 /* Begins the windows of @sibling and all others that are ready. */
 static void open_pairs(const struct order_check *check, struct sibling_check *sibling)
 {
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX && sibling->ready; i++) {
+	for (unsigned int i = 0; i < check->slots && sibling->ready; i++) {
 		struct sibling_check *other = check->siblings[i];
 		bool comes_first = i < sibling->slot;
 		struct sibling_check *two[2] = {comes_first ? other : sibling,
@@ -430,7 +436,7 @@ static uint64_t slack_of(const struct order_check *check, const struct sibling_c
 {
 	uint64_t slack = sibling->largest, other = 0;
 
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; i < check->slots; i++) {
 		const struct sibling_check *s = check->siblings[i];
 
 		if (!s || s == sibling)
@@ -452,7 +458,7 @@ static void note_sure(struct order_check *check, const struct order_rest *rest)
 {
 	double sum = 0, late = 0, rate = rest->sure.num ? fraction_per_second(&rest->sure) : 0;
 
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; i < check->slots; i++) {
 		const struct sibling_check *sibling = check->siblings[i];
 
 		if (!sibling || !sibling->terms.min.num)
@@ -472,7 +478,7 @@ static void note_sure(struct order_check *check, const struct order_rest *rest)
 /* Ends the windows of siblings that are not ready, or were not all the time. */
 static void end_windows(struct order_check *check, const struct order_rest *rest)
 {
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; i < check->slots; i++) {
 		struct sibling_check *sibling = check->siblings[i];
 		bool goes_on;
 
@@ -505,7 +511,7 @@ static bool check_sibling(struct order_check *check, struct sibling_check *sibli
 /* Begins windows of all that are ready now. */
 static void begin_windows(struct order_check *check)
 {
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; i < check->slots; i++) {
 		struct sibling_check *sibling = check->siblings[i];
 
 		if (sibling) {
@@ -513,7 +519,7 @@ static void begin_windows(struct order_check *check)
 			end_step(sibling);
 		}
 	}
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX && check->changed; i++) {
+	for (unsigned int i = 0; i < check->slots && check->changed; i++) {
 		if (check->siblings[i])
 			open_pairs(check, check->siblings[i]);
 	}
@@ -522,7 +528,7 @@ static void begin_windows(struct order_check *check)
 bool order_check_rest(struct order_check *check, const struct order_rest *rest, char why[WHY_TEXT])
 {
 	end_windows(check, rest);
-	for (unsigned int i = 0; i < ORDER_SIBLINGS_MAX; i++) {
+	for (unsigned int i = 0; i < check->slots; i++) {
 		if (check->siblings[i] && !check_sibling(check, check->siblings[i], rest, why))
 			return false;
 	}

@@ -97,6 +97,7 @@ enum { ORDER_PAIRS = ORDER_SIBLINGS_MAX * (ORDER_SIBLINGS_MAX - 1) / 2 };
 /* The siblings of one limiter. Begins as zeros. */
 struct order_check {
 	struct sibling_check *siblings[ORDER_SIBLINGS_MAX]; /* borrowed; NULL: free */
+	unsigned int slots;		 /* so many of them at most are not: the rest is free */
 	struct sibling_pair *pairs;	 /* owned, ORDER_PAIRS; NULL until there are two */
 	uint64_t granted[ORDER_CLASSES]; /* event of the last grant to each class */
 	uint64_t step;			 /* the last event of the step before */
