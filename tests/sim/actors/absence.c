@@ -8,6 +8,7 @@
 #include "tests/sim/base/memory.h"
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/actors/slot.h"
+#include "tests/sim/books/answers.h"
 #include "tests/sim/world/sim.h"
 
 #include <stdio.h>
@@ -56,7 +57,7 @@ void absence_begin(struct sim *sim, struct reader *reader, uint64_t away_ns)
 	absence->number = reader->check.number;
 	absence->left_ns = host_now(host);
 	absence->back = (struct occurrence){.happens = come_back, .dropped = drop};
-	sim_print(sim, host, "interrupted %s", reader->name);
+	answers_tell(sim, host, reader->name, "interrupted", "");
 	sim_later(sim, host, &absence->back, sim->now_ns + away_ns);
 	host_collect(host);
 }

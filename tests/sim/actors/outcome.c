@@ -65,7 +65,7 @@ void outcome_write(struct sim *sim, struct place *place, const struct command *c
 		snprintf(error, sizeof(error), "a unit that the limiter does not have");
 	}
 	if (err)
-		act_refused(sim, place->host, command->line, err, error);
+		act_refused(sim, place->host, command, err, error);
 	free(outcomes);
 }
 

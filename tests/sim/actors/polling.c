@@ -9,6 +9,7 @@
 #include "tests/sim/base/memory.h"
 #include "tests/sim/actors/polling.h"
 #include "tests/sim/actors/reader.h"
+#include "tests/sim/books/answers.h"
 #include "tests/sim/books/ledger.h"
 #include "tests/sim/world/sim.h"
 
@@ -98,7 +99,7 @@ static void note_return(struct sim *sim, struct polling *polling)
 			       &(struct charge){.tokens = -(int64_t)polling->reader.granted,
 						.returned = polling->reader.amounts});
 	if (!sim->ending)
-		sim_print(sim, place->host, "returned %s", polling->reader.name);
+		answers_tell(sim, place->host, polling->reader.name, "returned", "");
 }
 
 void polling_end(struct sim *sim, struct polling *polling)
@@ -113,7 +114,7 @@ void polling_end(struct sim *sim, struct polling *polling)
 	if (polling->reader.check.state == READER_WAITS)
 		ledger_left(sim, &polling->reader);
 	if (!sim->ending)
-		sim_print(sim, host, "cancelled %s", polling->reader.name);
+		answers_tell(sim, host, polling->reader.name, "cancelled", "");
 	finish(polling);
 	host_collect(host);
 }
@@ -157,9 +158,7 @@ static void granted(struct sim *sim, struct polling *polling)
 {
 	struct reader *reader = &polling->reader;
 
-	if (!sim->terse)
-		sim_print(sim, reader->place->host, "granted %s %llu", reader->name,
-			  (unsigned long long)reader->granted);
+	answers_grant(sim, reader->place->host, reader->name, reader->granted);
 	if (polling->again)
 		poll_tokens(sim, polling);
 	else
@@ -235,7 +234,7 @@ static void read_now(struct sim *sim, struct occurrence *occurrence)
 	} else if (err == -EAGAIN) {
 		poll_tokens(sim, polling);
 	} else if (err) {
-		sim_print(sim, host, "refused %s %s", polling->reader.name, sim_error_symbol(err));
+		answers_refuse(sim, host, polling->reader.name, err);
 		finish(polling);
 	} else {
 		begin(sim, polling);
@@ -270,7 +269,7 @@ void polling_start(struct sim *sim, struct place *place, const struct command *c
 	polling->read = (struct occurrence){.happens = read_now, .dropped = drop};
 	err = reader_enter(reader);
 	if (err) {
-		sim_print(sim, place->host, "refused %s %s", reader->name, sim_error_symbol(err));
+		answers_refuse(sim, place->host, reader->name, err);
 		reader_free(reader);
 		return;
 	}
@@ -295,8 +294,8 @@ void polling_answered(struct sim *sim, struct waiter *waiter)
 	}
 	if (waiter->outcome) {
 		ledger_left(sim, &polling->reader);
-		sim_print(sim, polling->reader.place->host, "refused %s %s", polling->reader.name,
-			  sim_error_symbol(waiter->outcome));
+		answers_refuse(sim, polling->reader.place->host, polling->reader.name,
+			       waiter->outcome);
 		finish(polling);
 		return;
 	}

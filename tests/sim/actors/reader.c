@@ -10,6 +10,7 @@
 #include "tests/sim/actors/outcome.h"
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/actors/slot.h"
+#include "tests/sim/books/answers.h"
 #include "tests/sim/books/forecast.h"
 #include "tests/sim/books/ledger.h"
 #include "tests/sim/books/slot_order.h"
@@ -160,12 +161,9 @@ void reader_try(struct sim *sim, struct reader *reader)
 static void tell(struct sim *sim, struct reader *reader, int err)
 {
 	if (err) {
-		sim_print(sim, reader->place->host, "refused %s %s", reader->name,
-			  sim_error_symbol(err));
+		answers_refuse(sim, reader->place->host, reader->name, err);
 	} else {
-		if (!sim->terse)
-			sim_print(sim, reader->place->host, "granted %s %llu", reader->name,
-				  (unsigned long long)reader->granted);
+		answers_grant(sim, reader->place->host, reader->name, reader->granted);
 		reader->answer_ns = outcome_of_call(sim, reader);
 	}
 	reader_leave(reader);
@@ -273,7 +271,7 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 	reader_leave_line(reader);
 	leave_books(sim, reader);
 	if (!sim->ending)
-		sim_print(sim, host, "cancelled %s", reader->name);
+		answers_tell(sim, host, reader->name, "cancelled", "");
 	reader_leave(reader);
 	reader_free(reader);
 	host_collect(host);

@@ -164,7 +164,7 @@ void service_tally(struct sim *sim, struct place *place, const struct command *c
 	struct service *service = place_service(place);
 
 	if (!service) {
-		act_refused(sim, place->host, command->line, -EINVAL, NO_SERVICE);
+		act_refused(sim, place->host, command, -EINVAL, NO_SERVICE);
 		return;
 	}
 	sim_print(sim, place->host, "tally %s ok %.0f throttled %.0f used %.1f%% throttled %.1f%%",

@@ -6,6 +6,7 @@
  *
  * After each step as many slots are in use as are held, and no opener waits that could have one.
  */
+#include "tests/sim/books/answers.h"
 #include "tests/sim/books/common.h"
 #include "tests/sim/books/slot_order.h"
 #include "tests/sim/base/memory.h"
@@ -183,7 +184,7 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 	}
 	reader->check.state = READER_GONE;
 	if (err) {
-		sim_print(sim, host, "refused %s %s", reader->name, sim_error_symbol(err));
+		answers_refuse(sim, host, reader->name, err);
 		reader_leave(reader);
 		reader_free(reader);
 		return;
@@ -196,7 +197,7 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 		check_key(sim, reader->place);
 	link_held(opener);
 	if (!sim->terse)
-		sim_print(sim, host, "granted %s slot", reader->name);
+		answers_tell(sim, host, reader->name, "granted", "slot");
 	if (opener->works)
 		begin_work(sim, opener);
 }
@@ -245,7 +246,7 @@ void slot_close(struct sim *sim, struct opener *opener)
 	struct host *host = slot_host(opener);
 
 	close_slot(opener);
-	sim_print(sim, host, "closed %s", opener->reader.name);
+	answers_tell(sim, host, opener->reader.name, "closed", "");
 	reader_free(&opener->reader);
 	host_collect(host);
 }

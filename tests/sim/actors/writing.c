@@ -61,7 +61,7 @@ static void time_out(struct sim *sim, struct occurrence *timeout)
 
 	writing->timing = false;
 	if (!writing->done) {
-		act_refused(sim, host, writing->command->line, -ETIMEDOUT,
+		act_refused(sim, host, writing->command, -ETIMEDOUT,
 			    "not acknowledged within 2 s: read it back");
 		if (change_withdraw(&host->engine, &writing->change)) {
 			unlink_writing(writing);
@@ -79,7 +79,7 @@ static int begin_alone(struct host *host, struct change *change, const struct co
 		return -EIO;
 	}
 	if (change->outcome)
-		act_refused(host->sim, host, command->line, change->outcome, change->error);
+		act_refused(host->sim, host, command, change->outcome, change->error);
 	return change->outcome;
 }
 
@@ -121,7 +121,7 @@ void writing_collect(struct host *host)
 		writing->done = true;
 		host->applied = true;
 		if (change->outcome)
-			act_refused(host->sim, host, writing->command->line, change->outcome,
+			act_refused(host->sim, host, writing->command, change->outcome,
 				    change->error);
 		free_if_over(writing);
 	}

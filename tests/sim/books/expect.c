@@ -1,5 +1,6 @@
 /* expect - statements of a trace about itself, see expect.h. */
 #include "tests/sim/language/expect.h"
+#include "tests/sim/books/answers.h"
 #include "tests/sim/books/common.h"
 #include "tests/sim/actors/service.h"
 #include "tests/sim/actors/slot.h"
@@ -260,6 +261,14 @@ static void check_setting(struct sim *sim, const struct command *command)
 		miss(sim, command, text);
 }
 
+static void check_answer(struct sim *sim, const struct command *command)
+{
+	char is[ANSWER_TEXT];
+
+	if (!answers_are(sim, command->expectation.field, command->written, is))
+		miss(sim, command, is);
+}
+
 void expect_check(struct sim *sim, const struct command *command)
 {
 	const struct expectation *expectation = &command->expectation;
@@ -268,6 +277,10 @@ void expect_check(struct sim *sim, const struct command *command)
 
 	if (expectation->expected == EXPECT_SETTING) {
 		check_setting(sim, command);
+		return;
+	}
+	if (expectation->expected == EXPECT_ANSWER) {
+		check_answer(sim, command);
 		return;
 	}
 	value = MEASURES[expectation->expected](sim, command);

@@ -19,9 +19,15 @@
  *								the calls
  *	TIME expect stat PATH FIELD [by HOST] OP N		in `stat`, at this time
  *	TIME expect PATH/SETTING [by HOST] is TEXT		at this time
+ *	TIME expect answer NAME is TEXT				what NAME was told, at this very time
  *	TIME count						counts, means and windows begin anew
  *
  * PATH of granted, wait and longest may be a key's, PATH/keys/KEY, on one host.
+ *
+ * NAME is a reader, an opener or a poller, and TEXT is as in the log: `granted 5`, `granted slot`,
+ * `refused EBUSY`, `text 0.500` (of several lines the last), `cancelled`, `returned`. Or it is a
+ * command, such as `rmdir`, and the last one of it was refused. An answer is there to be expected
+ * once: the next statement about NAME is about a later one.
  *
  * OP is >=, <= or =; `= LEAST..MOST` is a range. Without HOST it is the whole fleet's, but for
  * `stat` and settings, which are a host's. At one instant all that is due comes before.

@@ -217,6 +217,11 @@ static int add_command(struct trace *trace, const struct command *command)
 	return gives_name(copy) ? chains_insert(&trace->names, &copy->by_name) : 0;
 }
 
+static bool is_reader(const struct trace *trace, const char *name)
+{
+	return is_made_name(name) || is_given_name(trace, name);
+}
+
 /* Also of `close`: a worker alone closes its slot. */
 static int parse_cancel(struct line *line)
 {
@@ -225,7 +230,7 @@ static int parse_cancel(struct line *line)
 	if (parse_name(line))
 		return -1;
 	name = line->command->text;
-	if (is_made_name(name) || is_given_name(line->trace, name))
+	if (is_reader(line->trace, name))
 		return 0;
 	return line_refuse(line, "there is no '%.100s'", name);
 }
@@ -407,6 +412,15 @@ static const struct {
 
 enum { ROWS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
 
+bool trace_has_name(const struct trace *trace, const char *name)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		if (!strcmp(COMMANDS[i].name, name))
+			return true;
+	}
+	return is_reader(trace, name);
+}
+
 static int parse_command(struct line *line, const char *word)
 {
 	size_t length = strlen(word);
@@ -431,6 +445,7 @@ static int parse_command(struct line *line, const char *word)
 		if (strcmp(COMMANDS[i].name, word) != 0)
 			continue;
 		line->command->kind = COMMANDS[i].kind;
+		line->command->name = COMMANDS[i].name;
 		if (COMMANDS[i].parse(line))
 			return -1;
 		word = line_word(line);

@@ -125,13 +125,14 @@ enum expected {
 	EXPECT_REFUSED,
 	EXPECT_STAT,
 	EXPECT_SETTING, /* the command's file; its text is what was written */
+	EXPECT_ANSWER,	/* likewise */
 };
 
 enum { FIELD_TEXT = 32 };
 
 struct expectation {
 	enum expected expected;
-	char field[FIELD_TEXT]; /* of `stat`, of the coordinator's counts */
+	char field[FIELD_TEXT]; /* of `stat`, of the coordinator's counts; NAME of an answer */
 	uint64_t span_ns;	/* of the window; 0: all */
 	double least, most;
 };
@@ -142,6 +143,7 @@ struct command {
 	uint64_t at_ns;
 	unsigned int line;
 	enum command_kind kind;
+	const char *name;  /* of the command, borrowed from its table */
 	unsigned int host; /* by its number, from 0 */
 	bool has_host;	   /* it was named */
 	char *path;	   /* owned: of the limiter, or NULL */
@@ -205,6 +207,8 @@ int line_amounts(struct line *line, const char *word, uint64_t *tokens, struct a
 int trace_parse_fleet(struct line *line, struct fleet_command *fleet);
 /* 0, -1, or 1 when @word is none of them. */
 int trace_parse_fleet_command(struct line *line, const char *word);
+/* trace.c: whether @name is told anything: it is a reader's, or that of a command. */
+bool trace_has_name(const struct trace *trace, const char *name);
 /* `h3`. */
 int trace_parse_host(struct line *line, const char *word, unsigned int *host);
 

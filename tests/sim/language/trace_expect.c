@@ -122,6 +122,34 @@ static int parse_number_of(struct line *line, const struct subject *subject)
 		       : line_refuse(line, "%s is missing", subject->unit);
 }
 
+/* The text after `is`, to the end of the line. */
+static void read_text(struct line *line)
+{
+	const char *text = line->rest + strspn(line->rest, " \t");
+	size_t length = strlen(text);
+
+	while (length && strchr(" \t\r", text[length - 1]))
+		length--;
+	line->command->written = memory_text(text, length);
+	line->rest += strlen(line->rest);
+}
+
+/* answer NAME is TEXT */
+static int parse_answer(struct line *line)
+{
+	struct expectation *expectation = &line->command->expectation;
+	const char *name = line_word(line), *is = line_word(line);
+
+	expectation->expected = EXPECT_ANSWER;
+	if (!name || !is || strcmp(is, "is") != 0)
+		return line_refuse(line, "answer NAME is TEXT");
+	if (strlen(name) >= sizeof(expectation->field) || !trace_has_name(line->trace, name))
+		return line_refuse(line, "there is no '%.100s'", name);
+	memcpy(expectation->field, name, strlen(name));
+	read_text(line);
+	return 0;
+}
+
 /* PATH/SETTING [by HOST] is TEXT */
 static int parse_setting(struct line *line, const char *name)
 {
@@ -138,9 +166,7 @@ static int parse_setting(struct line *line, const char *name)
 		return -1;
 	if (!word || strcmp(word, "is") != 0)
 		return line_refuse(line, "PATH/SETTING is TEXT");
-	word = line->rest + strspn(line->rest, " \t");
-	line->command->written = memory_text(word, strcspn(word, "\r"));
-	line->rest += strlen(line->rest);
+	read_text(line);
 	return 0;
 }
 
@@ -158,5 +184,5 @@ int trace_parse_expect(struct line *line)
 		if (!strcmp(SUBJECTS[i].name, word))
 			return parse_number_of(line, &SUBJECTS[i]);
 	}
-	return parse_setting(line, word);
+	return strcmp(word, "answer") != 0 ? parse_setting(line, word) : parse_answer(line);
 }

@@ -326,6 +326,7 @@ int trace_parse_fleet_command(struct line *line, const char *word)
 		if (!line->trace->fleet.hosts)
 			return line_refuse(line, "'%s' is for a fleet: fleet N comes first", word);
 		line->command->kind = COMMANDS[i].kind;
+		line->command->name = COMMANDS[i].name;
 		return COMMANDS[i].parse(line);
 	}
 	return 1;

@@ -9,6 +9,7 @@
 #include "tests/sim/actors/service.h"
 #include "tests/sim/actors/slot.h"
 #include "tests/sim/actors/writing.h"
+#include "tests/sim/books/answers.h"
 #include "tests/sim/books/ledger.h"
 #include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
@@ -23,12 +24,13 @@
 
 enum { CONFIG_ROOM = 4096 };
 
-void act_refused(struct sim *sim, const struct host *host, unsigned int line, int err,
+void act_refused(struct sim *sim, const struct host *host, const struct command *command, int err,
 		 const char *sentence)
 {
 	if (host)
 		sim->hosts[host - sim->hosts].refused++;
-	sim_print(sim, host, "error %u %s %s", line, sim_error_symbol(err), sentence);
+	sim_print(sim, host, "error %u %s %s", command->line, sim_error_symbol(err), sentence);
+	answers_note_refusal(sim, command->name, err);
 }
 
 static void refuse_path(struct host *host, const struct command *command)
@@ -36,7 +38,7 @@ static void refuse_path(struct host *host, const struct command *command)
 	char why[WHY_TEXT];
 
 	snprintf(why, sizeof(why), "there is no limiter '%.400s'", command->path);
-	act_refused(host->sim, host, command->line, -ENOENT, why);
+	act_refused(host->sim, host, command, -ENOENT, why);
 }
 
 static void act_mkdir(struct host *host, const struct command *command)
@@ -57,8 +59,7 @@ static void act_mkdir(struct host *host, const struct command *command)
 		}
 	}
 	if (file_has_name(name)) {
-		act_refused(host->sim, host, command->line, -EEXIST,
-			    "a control file has that name");
+		act_refused(host->sim, host, command, -EEXIST, "a control file has that name");
 		return;
 	}
 	change.limiter = parent ? parent->limiter : host->engine.tree.root;
@@ -85,8 +86,7 @@ static void act_mv(struct sim *sim, struct place *place, const struct command *c
 	struct change change = {.kind = CHANGE_RENAME, .limiter = place->limiter};
 
 	if (file_has_name(command->text)) {
-		act_refused(sim, place->host, command->line, -EEXIST,
-			    "a control file has that name");
+		act_refused(sim, place->host, command, -EEXIST, "a control file has that name");
 		return;
 	}
 	snprintf(change.name, sizeof(change.name), "%s", command->text);
@@ -102,14 +102,14 @@ static void act_charge(struct sim *sim, struct place *place, const struct comman
 	struct memory *before;
 
 	if (err) {
-		act_refused(sim, host, command->line, err, "a charge is a number such as 12 or -5");
+		act_refused(sim, host, command, err, "a charge is a number such as 12 or -5");
 		return;
 	}
 	before = host_enter(host);
 	err = engine_charge(&host->engine, place->limiter, &charge, host_now(host));
 	host_leave(before);
 	if (err)
-		act_refused(sim, host, command->line, err,
+		act_refused(sim, host, command, err,
 			    err == -ERANGE   ? "more would come back than was taken"
 			    : err == -EINVAL ? "there is no such unit"
 					     : "the limiter is gone");
@@ -150,15 +150,17 @@ static void print_text(const struct host *host, const char *name, const char *te
 {
 	while (*text) {
 		size_t length = strcspn(text, "\n");
+		char *line = memory_text(text, length);
 
-		sim_print(host->sim, host, "text %s %.*s", name, (int)length, text);
+		answers_tell(host->sim, host, name, "text", line);
+		free(line);
 		text += length + (text[length] == '\n');
 	}
 }
 
 static void refuse_reading(const struct host *host, const struct command *command)
 {
-	sim_print(host->sim, host, "refused %s %s", command->text, sim_error_symbol(-ENOENT));
+	answers_refuse(host->sim, host, command->text, -ENOENT);
 }
 
 static void print_eta(struct place *place, const struct command *command)
@@ -355,8 +357,7 @@ static void act_poll(struct sim *sim, struct place *place, const struct command 
 	if (place)
 		polling_start(sim, place, command);
 	else
-		sim_print(sim, &sim->hosts[command->host], "refused %s %s", command->text,
-			  sim_error_symbol(-ENOENT));
+		refuse_reading(&sim->hosts[command->host], command);
 }
 
 static void act_open(struct sim *sim, struct place *place, const struct command *command)
@@ -429,7 +430,7 @@ static void act_close(struct sim *sim, const struct command *command)
 static void act_retry(struct sim *sim, struct place *place, const struct command *command)
 {
 	if (!command->gated && !place_service(place))
-		act_refused(sim, place->host, command->line, -EINVAL, NO_SERVICE);
+		act_refused(sim, place->host, command, -EINVAL, NO_SERVICE);
 	else
 		retry_start(sim, place, command);
 }
@@ -466,12 +467,11 @@ static void act_on_host(struct host *host, const struct command *command)
 	}
 	if (host->state != HOST_UP &&
 	    (command->kind == COMMAND_READ || command->kind == COMMAND_OPEN)) {
-		sim_print(host->sim, host, "refused %s %s", command->text,
-			  sim_error_symbol(-ENOTCONN));
+		answers_refuse(host->sim, host, command->text, -ENOTCONN);
 		return;
 	}
 	if (host->state != HOST_UP) {
-		act_refused(host->sim, host, command->line, -ENOTCONN, "nothing is mounted");
+		act_refused(host->sim, host, command, -ENOTCONN, "nothing is mounted");
 		return;
 	}
 	if (command->kind == COMMAND_MKDIR) {

@@ -7,8 +7,8 @@
 /* Runs a command. */
 void act(struct sim *sim, const struct command *command);
 
-/* Refuses: `error LINE ERRNO sentence`. */
-void act_refused(struct sim *sim, const struct host *host, unsigned int line, int err,
+/* Refuses @command: `error LINE ERRNO sentence`. */
+void act_refused(struct sim *sim, const struct host *host, const struct command *command, int err,
 		 const char *sentence);
 
 /* Runs a command that concerns hosts, links and the coordinator. */

@@ -135,7 +135,7 @@ static void act_znode(struct sim *sim, struct host *host, const struct command *
 
 	(void)host;
 	if (answer != ANSWER_OK)
-		act_refused(sim, NULL, command->line, -EINVAL, "it cannot be done");
+		act_refused(sim, NULL, command, -EINVAL, "it cannot be done");
 }
 
 static void act_expire(struct sim *sim, struct host *host, const struct command *command)
@@ -213,10 +213,10 @@ static void act_on(struct sim *sim, struct host *host, const struct command *com
 		host->stalls = false;
 	}
 	if (down ? !COMMANDS[row].down : !COMMANDS[row].up)
-		act_refused(sim, host, command->line, -EINVAL,
+		act_refused(sim, host, command, -EINVAL,
 			    down ? "it is not running" : "it is running");
 	else if (command->kind == COMMAND_STOP && (host->state == HOST_LEAVING || host->paused))
-		act_refused(sim, host, command->line, -EBUSY, "it cannot stop now");
+		act_refused(sim, host, command, -EBUSY, "it cannot stop now");
 	else
 		COMMANDS[row].act(sim, host, command);
 }

@@ -5,6 +5,7 @@
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/actors/retry.h"
 #include "tests/sim/actors/slot.h"
+#include "tests/sim/books/answers.h"
 #include "tests/sim/books/calm.h"
 #include "tests/sim/books/common.h"
 #include "tests/sim/books/ledger.h"
@@ -182,6 +183,7 @@ bool sim_run(struct sim *sim, const struct trace *trace)
 {
 	const struct command *command = trace->first;
 
+	answers_keep(sim, trace);
 	while (!sim->failed && !sim->stuck) {
 		uint64_t at_ns = next_ns(sim);
 
@@ -355,6 +357,7 @@ static void free_all(struct sim *sim)
 		zookeeper_close(&sim->zookeeper);
 	truth_free(sim);
 	retry_free(sim);
+	answers_free(sim);
 	free(sim->hosts);
 }
 

@@ -18,6 +18,7 @@
 #include "tests/sim/books/truth.h"
 #include "tests/sim/world/place.h"
 
+struct last_answer;
 struct retry;
 struct sim;
 
@@ -58,7 +59,7 @@ struct log_entry {
 	uint64_t tokens;
 };
 
-enum { LOG_LENGTH = 32 };
+enum { LOG_LENGTH = 32, ANSWER_TEXT = 512 };
 
 struct sim {
 	struct host *hosts; /* owned */
@@ -88,6 +89,7 @@ struct sim {
 	bool expects;		       /* it expects something: with --quiet there is no summary */
 	uint64_t counted[COUNT_KINDS]; /* by the coordinator, at the last `count` */
 
+	struct last_answer *answers;	    /* owned */
 	struct retry *retries, *last_retry; /* owned */
 	struct heap pending;
 	uint64_t asked;	   /* readings so far */
