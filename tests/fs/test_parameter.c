@@ -60,7 +60,7 @@ static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
 	uint64_t kept = look_up(table, UINT64_MAX >> 1, 7);
 
 	(void)state;
-	for (uint64_t node = 1; node < 3 * (uint64_t)PARAMETERS_MAX; node++) {
+	for (uint64_t node = 1; node < PARAMETERS_MAX + PARAMETERS_MAX / 4; node++) {
 		oldest = node > 1000 ? node - 1000 : 0;
 		look_up(table, node, 2);
 	}

@@ -20,11 +20,17 @@ struct nodes {
 	uint32_t changes;
 };
 
+static struct nodes nodes_new(uint32_t room)
+{
+	struct nodes nodes = {.room = room, .names = calloc(room, sizeof(*nodes.names))};
+
+	assert_non_null(nodes.names);
+	return nodes;
+}
+
 static void nodes_open(struct nodes *nodes, const char *const *names, uint32_t count)
 {
-	*nodes = (struct nodes){.room = TILE_LEAVES_MAX + PLAN_CHANGES_MAX};
-	nodes->names = calloc(nodes->room, sizeof(*nodes->names));
-	assert_non_null(nodes->names);
+	*nodes = nodes_new(TILE_LEAVES_MAX + PLAN_CHANGES_MAX);
 	for (; nodes->count < count; nodes->count++)
 		strcpy(nodes->names[nodes->count], names[nodes->count]);
 }
@@ -55,9 +61,8 @@ static void change_node(void *of, const struct tile *tile, bool there)
 /* Executes @plan; refused as a whole if a node is not as it was listed. */
 static bool execute(struct nodes *nodes, const struct plan *plan)
 {
-	struct nodes after;
+	struct nodes after = nodes_new(nodes->count + PLAN_CHANGES_MAX);
 
-	nodes_open(&after, NULL, 0);
 	memcpy(after.names, nodes->names, nodes->count * sizeof(*nodes->names));
 	after.count = nodes->count;
 	plan_changes(plan, change_node, &after);

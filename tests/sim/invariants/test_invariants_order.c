@@ -425,7 +425,7 @@ static void test_a_child_whose_reader_gave_up_is_passed_in_that_step(void **stat
 static void test_a_child_one_of_whose_readers_gave_up_is_not_passed(void **state)
 {
 	struct sibling_check below[2] = {{.ready = true}, {.ready = true}};
-	const struct order_check two = {.siblings = {&below[0], &below[1]}};
+	const struct order_check two = {.siblings = {&below[0], &below[1]}, .slots = 2};
 	struct family family;
 
 	(void)state;
