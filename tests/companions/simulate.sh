@@ -283,6 +283,15 @@ case_a_load_by_chance_waits_as_queues_do() {
 	}' || fail "$(cat "$d/out")"
 }
 
+case_a_load_by_chance_waits_about_as_queues_do() {
+	limits '[orders]' rate=25/s burst=1
+	simulate_load 0 'orders 20/s for 1h'
+	awk -v sum="$(value orders sum_s)" -v n="$(value orders asked)" 'BEGIN {
+		exit !(n > 72000 * 0.98 && n < 72000 * 1.02 &&
+			sum / n > 0.08 * 0.9 && sum / n < 0.08 * 1.1)
+	}' || fail "$(cat "$d/out")"
+}
+
 case_a_load_is_the_same_each_time_and_beside_others() {
 	local alone
 	limits '[a]' rate=10/s '[b]' rate=10/s
