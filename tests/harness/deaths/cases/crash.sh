@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Cases that have to fail, though each mount goes on and ends well: tests/deaths/run sees to it that
-# they do.
+# Cases that have to fail, though each mount goes on and ends well: tests/harness/deaths/run sees to
+# it that they do.
 
 # crashes OPTIONS…: its server dies of a segmentation fault.
 crashes() {
