@@ -251,7 +251,8 @@ void handle_close_all(struct daemon *daemon)
 	struct handle *handle;
 
 	while ((handle = list_first(&daemon->open, struct handle, link))) {
-		handle->slot.limiter = NULL;
+		if (handle->slot.limiter)
+			slots_close(&daemon->engine.schedule, &handle->slot, !handle->lost);
 		if (handle->polling)
 			limiter_unpoll(&daemon->engine.schedule, &handle->polling->poller);
 		handle_close(daemon, handle);

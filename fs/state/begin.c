@@ -3,7 +3,12 @@
 
 bool state_is_strange(const struct state *state)
 {
-	return state->header->version && !(state_is_there(state) && state_is_sound(state));
+	const struct header *header = state->header;
+
+	/* The version is there before the kernel is told of anything. */
+	if (!header->version)
+		return header->handle_count || header->parameter_count || header->place_count;
+	return !(state_is_there(state) && state_is_sound(state));
 }
 
 int state_begin(struct state *state)

@@ -132,7 +132,7 @@ static bool are_allowances_possible(const struct allowances *allowances)
 	uint64_t now_ns = clock_ns();
 
 	if (allowances->count > ALLOWANCES_MAX || allowances->whole > LEAVES_MOST ||
-	    allowances->now_ns > now_ns)
+	    allowances->now_ns > now_ns || !state_flag_is_sound(&allowances->voided))
 		return false;
 	for (uint32_t i = 0; i < allowances->count; i++) {
 		const struct allowance *at = &allowances->list[i];
@@ -140,6 +140,7 @@ static bool are_allowances_possible(const struct allowances *allowances)
 		if (at->most > TOKENS_MAX || at->cost > TOKENS_MAX ||
 		    at->cost_before > TOKENS_MAX || at->turned_ns > now_ns ||
 		    at->part > LEAVES_MOST || at->left > (int64_t)at->most ||
+		    !state_flag_is_sound(&at->joined) ||
 		    (at->until_ns > now_ns && at->until_ns - now_ns > DURATION_MAX_NS))
 			return false;
 	}
@@ -369,7 +370,8 @@ static void read_unit(struct state *state, const struct schedule *schedule, uint
 	limiter->unit = i;
 	memcpy(limiter->counters, unit->counters, sizeof(limiter->counters));
 	read_learning(schedule, &state->learning[i], limiter);
-	if (state->waited[i].id == limiter->id)
+	if (state->waited[i].id == limiter->id &&
+	    state_flag_is_sound(&state->waited[i].waited.is_new))
 		usage_restore(schedule, limiter, &state->waited[i].waited);
 }
 

@@ -14,8 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Tells whether the byte at @flag is one that a bool can have. */
-static bool flag_is_sound(const bool *flag)
+bool state_flag_is_sound(const bool *flag)
 {
 	unsigned char byte;
 
@@ -144,8 +143,8 @@ static bool handles_are_sound(const struct state *state)
 			return false;
 		if (!(handle->life & LIFE_USED))
 			continue;
-		if (!flag_is_sound(&handle->granted) || !flag_is_sound(&handle->half) ||
-		    !flag_is_sound(&handle->polls))
+		if (!state_flag_is_sound(&handle->granted) || !state_flag_is_sound(&handle->half) ||
+		    !state_flag_is_sound(&handle->polls))
 			return false;
 		if (handle->row >= state->header->row_count || handle->tokens > TOKENS_MAX ||
 		    handle->most > TOKENS_MAX || handle->given > TOKENS_MAX ||
@@ -182,7 +181,7 @@ static bool handover_place_is_sound(const struct handover_place *place)
 			 place->state == LEASE_DRAINING);
 
 	return place->state < LEASE_STATE_COUNT && place->kind < HANDOVER_KIND_COUNT &&
-	       flag_is_sound(&place->sent) && place->first <= place->last &&
+	       state_flag_is_sound(&place->sent) && place->first <= place->last &&
 	       place->last < PARTITIONS_MAX && place->tile_last < PARTITIONS_MAX &&
 	       place->parts_bytes < ZNODE_TEXT &&
 	       (!has_tile ||
@@ -191,7 +190,7 @@ static bool handover_place_is_sound(const struct handover_place *place)
 
 static bool handover_key_is_sound(const struct handover_key *key)
 {
-	return flag_is_sound(&key->used) &&
+	return state_flag_is_sound(&key->used) &&
 	       !(key->leaves[HANDOVER_KEY_WORDS - 1] >> KEY_LEAVES % 64);
 }
 
@@ -208,7 +207,7 @@ static bool fleet_is_sound(const struct state *state)
 		if (!handover_key_is_sound(&fleet->keys[i]))
 			return false;
 	}
-	return flag_is_sound(&fleet->key_seeded) && zookeeper->current < 2 &&
+	return state_flag_is_sound(&fleet->key_seeded) && zookeeper->current < 2 &&
 	       !fleet->hid[HID_TEXT - 1] &&
 	       memchr(zookeeper->credentials, '\0', sizeof(zookeeper->credentials));
 }
@@ -225,7 +224,7 @@ static bool places_are_sound(const struct state *state)
 		if (place->state > PLACE_TAKEN || place->tokens > TOKENS_MAX ||
 		    place->most > TOKENS_MAX ||
 		    place->site.partition > PARTITIONS_MAX + RESERVE_HOSTS_MAX ||
-		    !flag_is_sound(&place->is_opener))
+		    !state_flag_is_sound(&place->is_opener))
 			return false;
 	}
 	return true;

@@ -175,6 +175,9 @@ size_t state_name_at(const struct log_record *record, uint32_t settings);
 /* Whether all of it can be what a server wrote; if not, after a message. */
 bool state_is_sound(const struct state *state);
 
+/* Whether the byte at @flag is one that a bool can have. */
+bool state_flag_is_sound(const bool *flag);
+
 /* Gives the rows of the table their numbers. */
 void state_number_rows(struct state *state);
 

@@ -1,13 +1,14 @@
 """
-The watch of tests/deaths/deaths.sh, for scripts: deaths of servers that a keeper hides, and
-reports of sanitizers.
+The watch of tests/harness/deaths/deaths.sh, for scripts: deaths of servers that a keeper hides,
+and reports of sanitizers.
 """
 import glob
 import os
 import re
 import subprocess
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../deaths/deaths.c")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      "../harness/deaths/deaths.c")
 
 
 def library(folder):

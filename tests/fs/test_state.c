@@ -113,6 +113,46 @@ static bool finds(struct server *server, struct finding *finding, const char *na
 	return !strange;
 }
 
+/* A server may die while it begins, but not with a file open. */
+static void test_state_without_a_version_has_no_open_files(void **unused)
+{
+	struct server server;
+	struct state *state;
+
+	(void)unused;
+	server_open(&server);
+	server.state->header->version = 0;
+	state = state_open(dup(server.descriptor), 1);
+	assert_non_null(state);
+	assert_false(state_is_strange(state));
+	state_handle_used(server.state, 0);
+	assert_true(state_is_strange(state));
+	state_close(state);
+	server_close(&server);
+}
+
+static void test_waits_that_no_server_wrote_are_not_restored(void **unused)
+{
+	struct server server;
+	struct waited_copy *copy;
+	struct limiter *a;
+
+	(void)unused;
+	server_open(&server);
+	a = make(&server, "a");
+	write_rate(&server, a, 1);
+	state_taken(server.state, a);
+	copy = &server.state->waited[a->unit];
+	copy->id = a->id;
+	memset(&copy->waited.is_new, 'x', sizeof(copy->waited.is_new));
+	state_restore(server.state);
+	assert_null(usage_waited(a));
+	copy->waited.is_new = true;
+	state_restore(server.state);
+	assert_non_null(usage_waited(a));
+	server_close(&server);
+}
+
 static void test_the_last_settings_of_each_limiter_are_found(void **unused)
 {
 	struct server server;
@@ -523,6 +563,8 @@ static void test_a_server_is_killed_while_it_gives_up_levels(void **unused)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_state_without_a_version_has_no_open_files),
+		cmocka_unit_test(test_waits_that_no_server_wrote_are_not_restored),
 		cmocka_unit_test(test_the_last_settings_of_each_limiter_are_found),
 		cmocka_unit_test(test_settings_of_many_limiters_are_written_once),
 		cmocka_unit_test(test_times_of_changes_are_found),

@@ -1,4 +1,4 @@
-/* fuzz_quantity - every parser of values on any text, and what must hold for what it takes. */
+/* fuzz_quantity - every parser of values on any lines, and what must hold for what it takes. */
 #include "fuzz.h"
 
 #include "core/values/amounts.h"
@@ -241,24 +241,31 @@ static void try_charge(const char *text)
 		FUZZ_CHECK(!amounts_name(&charge.returned, charge.taken.of[i].unit));
 }
 
+static void try_line(const char *line)
+{
+	uint32_t count = 0;
+
+	for (const char *c = line; *c; c++)
+		count = count * 31 + (unsigned char)*c;
+	try_rate(line, 1 + count % SHARES_MAX);
+	try_duration(line);
+	try_count(line);
+	try_tokens(line);
+	try_take(line);
+	try_charge(line);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
-	char *text = malloc(size + 1);
-	uint32_t count = 0;
+	char *text = malloc(size + 1), *rest = text, *line;
 
 	if (!text)
 		return 0;
-	for (size_t i = 0; i < size; i++) {
-		text[i] = (char)input[i];
-		count = count * 31 + input[i];
-	}
+	if (size)
+		memcpy(text, input, size);
 	text[size] = '\0';
-	try_rate(text, 1 + count % SHARES_MAX);
-	try_duration(text);
-	try_count(text);
-	try_tokens(text);
-	try_take(text);
-	try_charge(text);
+	while ((line = strsep(&rest, "\n")))
+		try_line(line);
 	free(text);
 	return 0;
 }

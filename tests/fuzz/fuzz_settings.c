@@ -1,4 +1,4 @@
-/* fuzz_settings - any text as a config and as each setting, and what must hold for the result. */
+/* fuzz_settings - any text as a config, its lines as each setting, and what must hold for them. */
 #include "fuzz.h"
 
 #include "core/values/settings.h"
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 				    "partitions.count=7\npartitions.reserve=1/s hosts=3\n"
 				    "key.bob.rate=5/s\nkey.a%20b.burst=7\n";
 	struct settings settings = SETTINGS_DEFAULT;
-	char error[ERROR_TEXT], *text = malloc(size + 1);
+	char error[ERROR_TEXT], *text = malloc(size + 1), *rest = text, *line;
 
 	if (!text)
 		return 0;
@@ -107,8 +107,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	FUZZ_CHECK(settings_parse(tuned, &settings, error) == 0);
 	try_config(text, &SETTINGS_DEFAULT);
 	try_config(text, &settings);
-	for (int id = 0; id < SETTING_COUNT; id++)
-		try_setting((enum setting_id)id, text, &settings);
+	while ((line = strsep(&rest, "\n"))) {
+		for (int id = 0; id < SETTING_COUNT; id++)
+			try_setting((enum setting_id)id, line, &settings);
+	}
 	settings_drop(&settings);
 	free(text);
 	return 0;

@@ -117,7 +117,7 @@ static void remember_reply(struct server *server, uint32_t opcode, const void *b
 		server->nodes[server->node_count++ % SERVER_KNOWN_MAX] = number;
 	else if (opcode == FUSE_OPEN || opcode == FUSE_OPENDIR)
 		server->files[server->file_count++ % SERVER_KNOWN_MAX] =
-			(struct server_file){number, in->flags, opcode == FUSE_OPENDIR};
+			(struct server_file){true, opcode == FUSE_OPENDIR, in->flags, number};
 }
 
 void server_ask(struct server *server, uint32_t opcode, uint64_t node, const void *body,
@@ -190,16 +190,29 @@ static void bound_body(struct server *server, const struct kind *kind, uint8_t f
 	}
 }
 
+/* Tells whether a request on the open file @number is not answered yet. */
+static bool is_busy(const struct server *server, uint64_t number)
+{
+	for (uint64_t i = 1; i <= server->unique; i++) {
+		if (server->asked[i] && server->on[i] == number)
+			return true;
+	}
+	return false;
+}
+
 /* Tells whether a kernel would send a request of @kind about @file. */
-static bool is_possible(const struct kind *kind, const struct server_file *file)
+static bool is_possible(const struct server *server, const struct kind *kind,
+			const struct server_file *file)
 {
 	uint32_t access = file->flags & O_ACCMODE;
 	bool directory = kind->opcode == FUSE_READDIR || kind->opcode == FUSE_RELEASEDIR;
 
 	if (!kind->file)
 		return true;
-	if (!file->number || file->directory != directory)
+	if (!file->open || file->directory != directory)
 		return false;
+	if (kind->opcode == FUSE_RELEASE)
+		return !is_busy(server, file->number);
 	if (kind->opcode == FUSE_READ)
 		return access == O_RDONLY || access == O_RDWR;
 	return kind->opcode != FUSE_WRITE || access == O_WRONLY || access == O_RDWR;
@@ -236,12 +249,15 @@ void server_play(struct server *server, const uint8_t *script, size_t size, unsi
 				take_name(script + used, left - used, body, &length);
 		}
 		script += left;
-		if (!is_possible(kind, &server->files[file % SERVER_KNOWN_MAX]))
+		if (!is_possible(server, kind, &server->files[file % SERVER_KNOWN_MAX]))
 			continue;
 		bound_body(server, kind, file, body, length);
+		if (kind->file)
+			server->on[server->unique + 1] =
+				server->files[file % SERVER_KNOWN_MAX].number;
 		server_ask(server, kind->opcode, node, body, length);
 		if (kind->opcode == FUSE_RELEASE || kind->opcode == FUSE_RELEASEDIR)
-			server->files[file % SERVER_KNOWN_MAX].number = 0;
+			server->files[file % SERVER_KNOWN_MAX].open = false;
 	}
 }
 

@@ -25,14 +25,16 @@ struct server {
 	struct daemon daemon;
 	struct state *state;
 	struct local *source;
-	int kernel;			     /* the kernel's end of the device */
-	uint64_t unique;		     /* of the last request */
-	bool asked[SERVER_REQUESTS_MAX + 2]; /* by number: not answered yet */
+	int kernel;			      /* the kernel's end of the device */
+	uint64_t unique;		      /* of the last request */
+	bool asked[SERVER_REQUESTS_MAX + 2];  /* by number: not answered yet */
+	uint64_t on[SERVER_REQUESTS_MAX + 2]; /* by number: the open file that it is on; 0: none */
 	uint64_t nodes[SERVER_KNOWN_MAX]; /* numbers of nodes; a free place is that of the root */
 	struct server_file {
-		uint64_t number; /* 0: none */
-		uint32_t flags;	 /* of its open */
+		bool open;
 		bool directory;
+		uint32_t flags;		 /* of its open */
+		uint64_t number;	 /* of directories it is the same */
 	} files[SERVER_KNOWN_MAX];	 /* open files */
 	uint32_t node_count, file_count; /* so far */
 };

@@ -148,10 +148,10 @@ tap() {
 	finish
 }
 
-# forbidden NAME FILE: the skips in the output of a program that tests/skips does not allow.
+# forbidden NAME FILE: the skips in the output of a program that tests/harness/skips does not allow.
 forbidden() {
 	sed -nE "s,^(not )?ok ([0-9]+ )?(- )?(.*) # [Ss][Kk][Ii][Pp] ?(.*),$1: \4 (\5),p" "$2" |
-		grep -vxEf <(grep -vE '^(#|$)' tests/skips)
+		grep -vxEf <(grep -vE '^(#|$)' tests/harness/skips)
 }
 
 # Failures that stay what they are, whatever ran beside them: deaths of servers, reports of
@@ -189,8 +189,8 @@ count() {
 	failed=$((failed + bad)) skipped=$((skipped + skips))
 	passed=$((passed + there - bad - skips)) ran[$current]=$((ran[$current] + there))
 	while read -r line; do
-		[ -z "$line" ] || verdict 'not ok' "a skip that tests/skips does not allow: $line" \
-			"$command" "$file"
+		[ -z "$line" ] || verdict 'not ok' \
+			"a skip that tests/harness/skips does not allow: $line" "$command" "$file"
 	done <<< "$(forbidden "$name" "$file")"
 	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
 		verdict 'not ok' "$name: still running after $limit s" "$command" "$file"

@@ -13,7 +13,11 @@
  *	/h/HID		ephemeral, a host's session; its version counts the host's transactions
  *	/d/HID+E	that host's right is over, as was found in epoch E
  *
- * RULES, beside 1 to 5, 11, 12 and 13 of core/fleet/fleet.h
+ * RULES of core/fleet/fleet.h. This model alone searches 1, 3 and 6 to 10; of 2, 11 and 12 what is
+ * about /h and tiles; of 18 what a level is worth after an election; and the rules of a key, of
+ * core/fleet/keys.md. The model tokens.pml alone searches 16 and 17, the rest of 18, and what of 2
+ * and 11 is about /g. Both have 4 and 5; neither has 19 and 20. Names and Shapes are 6, Clean is 7,
+ * Gone and Ended are 8, Giving back is 9, Ending 10, Reviving 3:
  *
  *  - Names: a transaction about leaves deletes tiles by their exact names, and creates tiles of the
  *    same leaves. A name says all, so it asserts all.
@@ -124,8 +128,8 @@
 #define OPTIONS(X) \
 	X(LOSS) X(LOSS_CLOSES) X(NEIGHBOUR) X(LEVELS) X(PROMPT) X(NO_KILLS) X(PATIENT) X(ONE_LEAF) \
 	X(KEEPS_LEVEL) X(KEY) \
-	X(MUTANT_1) X(MUTANT_2) X(MUTANT_3) X(MUTANT_9_BARRIER) X(MUTANT_9_AT_ONCE) X(MUTANT_10) \
-	X(MUTANT_10_READ) X(MUTANT_KEPT_WAITING) X(MUTANT_Q) \
+	X(MUTANT_1) X(MUTANT_2) X(MUTANT_3) X(MUTANT_11_BARRIER) X(MUTANT_11_AT_ONCE) X(MUTANT_12) \
+	X(MUTANT_12_READ) X(MUTANT_KEPT_WAITING) X(MUTANT_Q) \
 	X(MUTANT_NAME) X(MUTANT_SPLIT) X(MUTANT_SPLIT_LEVEL) X(MUTANT_MERGE) X(MUTANT_MERGE_EPOCH) \
 	X(MUTANT_CLEAN_EPOCH) X(MUTANT_CLEAN_LEVEL) \
 	X(MUTANT_GONE_ASSERT) X(MUTANT_GONE_AT_ONCE) X(MUTANT_GONE_SENT) X(MUTANT_GONE_ORDER) \
@@ -186,7 +190,7 @@ c_decl {
 #define ALL_HOSTS 0 .. HOSTS - 1
 #define ALL_LEAVES 0 .. LEAVES - 1
 
-/* A host: has nothing under way; awaits an answer; needs a barrier (rule 9). */
+/* A host: has nothing under way; awaits an answer; needs a barrier (rule 11). */
 mtype = { READY, ASKED, UNSURE };
 /* Transactions. TAKE: a clean tile; SEIZE: that of a host that is gone; MAKE, UNMAKE: a key's. */
 mtype = { NOTHING, RENEW, BARRIER, TAKE, SEIZE, GIVE, END, MAKE, UNMAKE };
@@ -291,10 +295,10 @@ host is[HOSTS];
 /* Whether a transaction of that kind has the version of /h that is there. */
 #define FITS(h, kind) (at[CUR(h)].alive && (!is[h].behind || kind == BARRIER))
 
-/* Rule 10: the version read of /h is below the one acknowledged last, so history was lost. */
-#define READS_LESS(h) (is[h].behind && !ON(MUTANT_10_READ))
+/* Rule 12: the version read of /h is below the one acknowledged last, so history was lost. */
+#define READS_LESS(h) (is[h].behind && !ON(MUTANT_12_READ))
 
-/* Rule 9: a barrier extends no right. */
+/* Rule 11: a barrier extends no right. */
 #define EXTENDS(kind) (kind != BARRIER)
 
 #define SMALLER(a, b) ((a) < (b) -> (a) : (b))
@@ -394,7 +398,7 @@ inline change_tile(r, whose, epoch, left) {
 	tile[r.first].level = left
 }
 
-/* Rule 3: the transaction asserts that the tile's host is gone. */
+/* Rule 8: the transaction asserts that the tile's host is gone. */
 #define CAN_SEIZE(owner, s) \
 	(owner == GONE || (ON(MUTANT_GONE_ASSERT) && owner != FREE && owner != OF(s)))
 
@@ -517,7 +521,7 @@ inline set_wait(h) {
 		is[h].wait = Q - count
 	:: else
 	fi;
-	/* Rule 2: a level counts in its epoch. */
+	/* Rule 7: a level counts in its epoch. */
 	if
 	:: kind == TAKE && (is[h].asked.late < second || ON(KEY)) && !ON(MUTANT_CLEAN_LEVEL) ->
 		is[h].asked.level = 0
@@ -707,7 +711,7 @@ inline ask(h, what, low, high) {
 	is[h].asked.last = high
 }
 
-/* Rule 4: use stops first. */
+/* Rule 9: use stops first. */
 inline ask_give(h, low, high) {
 	ask(h, GIVE, low, high);
 	for (i : (low) .. (high)) {
@@ -806,7 +810,7 @@ inline drop_all(h) {
 	is[h].behind = false
 }
 
-/* Rule 5: a right that lapsed in another epoch does not come back before all rights of then end. */
+/* Rule 3: a right that lapsed in another epoch does not come back before all rights of then end. */
 inline revive(h) {
 	if
 	:: EXTENDS(is[h].asked.kind) && is[h].asked.late > is[h].second && is[h].right == 0 &&
@@ -875,7 +879,7 @@ inline acknowledged(h) {
 			if
 			:: is[h].hold[i] == MINE ->
 				assert(!ON(REACH_DOUBT));
-				is[h].hold[i] = (ON(MUTANT_9_AT_ONCE) -> HELD : WAITS(Q))
+				is[h].hold[i] = (ON(MUTANT_11_AT_ONCE) -> HELD : WAITS(Q))
 			:: else
 			fi
 		}
@@ -906,8 +910,8 @@ inline answer(h) {
 	:: is[h].stage == MISMATCH && is[h].asked.kind == BARRIER -> refused(h) /* read again */
 	:: is[h].stage == MISMATCH && is[h].asked.kind != BARRIER ->
 		if
-		:: ON(MUTANT_10) -> is[h].behind = false; refused(h)
-		:: else -> drop_all(h) /* rule 10 */
+		:: ON(MUTANT_12) -> is[h].behind = false; refused(h)
+		:: else -> drop_all(h) /* rule 12 */
 		fi
 	fi
 }
@@ -938,7 +942,7 @@ inline silence(h) {
 	printf("host %d: gives up waiting\n", h);
 	if
 	/* A look without a barrier: while the tile is there, it was not given back. */
-	:: is[h].asked.kind == GIVE && ON(MUTANT_9_BARRIER) ->
+	:: is[h].asked.kind == GIVE && ON(MUTANT_11_BARRIER) ->
 		disconnect(h);
 		is[h].state = READY;
 		for (i : is[h].asked.first .. is[h].asked.last) {

@@ -1,6 +1,11 @@
 /*
  * tokens - a model of what leases are worth in core/fleet/fleet.h, for Spin: levels in the names of
- * tiles (rule 18), and changes of rate, burst and count (rule 17).
+ * tiles, and changes of rate, burst and count.
+ *
+ * Of the rules there it alone searches 16 (paths that limiters had) and 17 (changes); of 18 what a
+ * level is worth where tokens flow in, and under settings other than its own; of 2 that a
+ * transaction checks /g; of 11 that a barrier, which does not, extends no right. tiles.pml has the
+ * others, and no settings that change.
  *
  * THE PROMISE: in any window all hosts together are granted no more than the burst and what flows
  * in at the rate; while some host with a right has not applied a change yet, the larger burst and
@@ -432,7 +437,7 @@ proctype process(byte h)
 end:	do
 	:: d_step { USABLE(h) && is[h].level -> grant(h) }
 	:: d_step { IS_CURRENT(h) && is[h].right < D -> extend_right(h); settle() }
-#ifdef MUTANT_9_EXTENDS
+#ifdef MUTANT_11_EXTENDS
 	:: d_step { !is[h].closed && is[h].right < D -> extend_right(h); settle() }
 #endif
 	:: d_step { !is[h].closed && is[h].g < now -> adopt(h) }

@@ -47,6 +47,16 @@ case_signals_end_a_mount_with_files_open() {
 	exec 8<&- 9>&-
 }
 
+case_signals_end_a_mount_with_slots_open() {
+	start
+	limiter orders
+	echo 1 > "$m/orders/concurrency"
+	echo 1 > "$m/orders/key_concurrency"
+	exec 8< "$m/orders/keys/ann/slot"
+	stop TERM
+	exec 8<&-
+}
+
 case_fusermount_is_refused_while_a_reader_waits() {
 	blocked_readers
 	fusermount3 -u "$m" 2> "$d/said" && fail 'unmounted below its readers'
