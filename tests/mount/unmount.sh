@@ -53,6 +53,8 @@ case_signals_end_a_mount_with_slots_open() {
 	echo 1 > "$m/orders/concurrency"
 	echo 1 > "$m/orders/key_concurrency"
 	exec 8< "$m/orders/keys/ann/slot"
+	: < "$m/orders/keys/ann/slot" &
+	waiting orders 1
 	stop TERM
 	exec 8<&-
 }
