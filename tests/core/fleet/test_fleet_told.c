@@ -237,6 +237,27 @@ static void test_an_election_takes_nothing_back_that_was_heard(void **state)
 	scene_close(&scene);
 }
 
+static void test_of_too_many_reports_those_that_end_one_after_the_other_are_joined(void **state)
+{
+	uint64_t tokens = 0; /* a bit for each report of so many */
+	struct told_quotas quotas;
+	struct limiter *a;
+	struct scene scene;
+
+	(void)state;
+	a = open_holding(&scene);
+	tell(&scene, "quotas=4\n0123456789abcdef,2,10000,\n1123456789abcdef,3,40000,\n"
+		     "2123456789abcdef,4,41000,\n3123456789abcdef,5,70000,\n");
+	hear(&scene, a, "200 remaining=6 reset=100s");
+	scene_run(&scene, 2 * SEC);
+	quotas = told(&scene);
+	assert_int_equal(quotas.count, ALLOWANCES_MAX);
+	for (uint32_t i = 0; i < quotas.count; i++)
+		tokens |= UINT64_C(1) << quotas.list[i].tokens;
+	assert_int_equal(tokens, 1 << 2 | 1 << 3 | 1 << 5 | 1 << 6);
+	scene_close(&scene);
+}
+
 static void test_leaves_that_have_to_stay_do(void **state)
 {
 	struct limiter *a;
@@ -267,6 +288,8 @@ int main(void)
 		cmocka_unit_test(test_a_report_that_was_refused_is_told_again),
 		cmocka_unit_test(test_max_ends_what_was_told_to_all),
 		cmocka_unit_test(test_an_election_takes_nothing_back_that_was_heard),
+		cmocka_unit_test(
+			test_of_too_many_reports_those_that_end_one_after_the_other_are_joined),
 		cmocka_unit_test(test_leaves_that_have_to_stay_do),
 	};
 

@@ -50,6 +50,32 @@ static void test_tokens_to_come_are_those_of_the_queue_and_ones_own(void **state
 	stage_close(&stage);
 }
 
+static void test_a_unit_that_the_first_waiter_lacks_is_a_reason(void **state)
+{
+	struct stage stage;
+	struct reason reasons[REASONS_MAX];
+	struct limiter *a;
+	struct guest guest = {.waiter = {.outcome = WAITING}};
+	struct amounts amounts;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s x=1/s:5");
+	guest.waiter.limiter = a;
+	assert_int_equal(
+		amounts_parse_take("x=5", &guest.waiter.tokens, &guest.waiter.most, &amounts), 0);
+	guest.waiter.amounts = &amounts;
+	assert_int_equal(engine_ask(&stage.engine, &guest.waiter, NEVER_NS, 0), 0);
+	assert_int_equal(engine_ask(&stage.engine, &guest.waiter, NEVER_NS, 0), WAITING);
+	assert_int_equal(list_reasons(&stage, a, reasons, 2 * SEC), 1);
+	assert_int_equal(reasons[0].kind, REASON_RATE);
+	assert_int_equal(reasons[0].limit, 1);
+	assert_int_equal(reasons[0].tokens, 3);
+	assert_int_equal(reasons[0].wait_ns, 3 * SEC);
+	engine_cancel(&stage.engine, &guest.waiter);
+	stage_close(&stage);
+}
+
 static void test_each_limiter_on_the_way_up_is_told_of_by_itself(void **state)
 {
 	struct stage stage;
@@ -132,6 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_limiter_with_tokens_has_no_reason),
 		cmocka_unit_test(test_tokens_to_come_are_those_of_the_queue_and_ones_own),
+		cmocka_unit_test(test_a_unit_that_the_first_waiter_lacks_is_a_reason),
 		cmocka_unit_test(test_each_limiter_on_the_way_up_is_told_of_by_itself),
 		cmocka_unit_test(test_a_sibling_is_named_only_if_it_comes_first),
 		cmocka_unit_test(test_the_longest_wait_comes_first),

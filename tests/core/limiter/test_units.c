@@ -170,6 +170,24 @@ static void test_a_poller_keeps_its_units_for_a_second(void **state)
 	stage_close(&stage);
 }
 
+static void test_a_poller_may_want_what_an_interval_releases_of_a_unit(void **state)
+{
+	struct stage stage;
+	struct limiter *a;
+	struct caller caller;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "release_interval=1s\nrate=x=100/s:5");
+	(void)ask(&stage, &caller, a, "x=100", 0);
+	assert_true(limiter_can_hold(a, 0, &caller.amounts));
+	stage_run(&stage, 2 * SEC);
+	(void)ask(&stage, &caller, a, "x=101", 2 * SEC);
+	assert_false(limiter_can_hold(a, 0, &caller.amounts));
+	stage_run(&stage, 5 * SEC);
+	stage_close(&stage);
+}
+
 static void test_limits_keep_their_tokens_by_their_units(void **state)
 {
 	struct stage stage;
@@ -381,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_a_charge_of_units_counts_whole_or_not_at_all),
 		cmocka_unit_test(test_a_grant_that_does_not_arrive_gives_its_units_back),
 		cmocka_unit_test(test_a_poller_keeps_its_units_for_a_second),
+		cmocka_unit_test(test_a_poller_may_want_what_an_interval_releases_of_a_unit),
 		cmocka_unit_test(test_limits_keep_their_tokens_by_their_units),
 		cmocka_unit_test(test_a_forecast_has_the_units_of_readers_before),
 		cmocka_unit_test(test_in_shadow_units_are_taken_if_all_is_there),
