@@ -425,7 +425,9 @@ static void test_a_read_in_doubt_that_is_denied_does_not_cost_the_connection(voi
 	scene_lose(&scene, true);
 	pass_barrier(&scene);
 	scene_assert_next(&scene, "list /t/1-1");
+	scene.event[0] = '\0';
 	scene_refuse(&scene, ANSWER_DENIED, 0);
+	assert_non_null(strstr(scene.event, "access denied"));
 	assert_int_equal(scene.hung_up, 0);
 	scene.held_up = false;
 	scene_run(&scene, 2 * SEC);

@@ -308,6 +308,9 @@ static void test_a_limiter_that_does_not_say_its_cut_was_just_numbered(void **st
 	print_record(&record, text);
 	assert_int_equal(record_parse(with(changed, text, "cut=4\n", ""), &parsed, error), 0);
 	assert_int_equal(parsed.cut, 12);
+	/* Nor is it of no generation then. */
+	with(text, changed, "generation=12\n", "generation=0\n");
+	assert_int_equal(record_parse(text, &parsed, error), -EINVAL);
 }
 
 static void test_a_limiter_with_a_value_out_of_range_is_refused(void **state)
