@@ -297,10 +297,14 @@ uint32_t apportion_lack(struct fleet *fleet, struct holding *holding)
 	return decision.takes;
 }
 
-/* Puts hosts that hold some of @tiles into @holders, room for all tiles. Returns how many. */
+/*
+ * Notes the hosts that hold some of @tiles, in holders_seen, which has room for all tiles, and how
+ * much they hold in their claims. Returns how many they are.
+ */
 static uint32_t find_holders(const struct fleet *fleet, const struct tiles *tiles,
-			     const struct claim_line *line, struct holder *holders)
+			     const struct claim_line *line, struct apportion *apportion)
 {
+	struct holder *holders = apportion->holders_seen;
 	struct tile_holder *seen = calloc(tiles->count + 1, sizeof(*seen));
 	uint32_t count = seen ? tiles_holders(tiles, seen) : 0, found = 0;
 
@@ -309,8 +313,11 @@ static uint32_t find_holders(const struct fleet *fleet, const struct tiles *tile
 
 		if (epoch_is_gone(&fleet->epochs, seen[i].hid))
 			continue;
-		for (uint32_t j = 0; j < line->count && !claims; j++)
+		for (uint32_t j = 0; j < line->count && !claims; j++) {
 			claims = znode_claim_is_of(line->claims[j].name, seen[i].hid);
+			if (claims)
+				apportion->line.claims[j].held = seen[i].leaves;
+		}
 		holders[found++] = (struct holder){.leaves = seen[i].leaves, .claims = claims};
 	}
 	free(seen);
@@ -329,7 +336,7 @@ void apportion_note_listed(struct fleet *fleet, struct holding *holding, const s
 	apportion->holders_seen = calloc(tiles->count + 1, sizeof(struct holder));
 	if (!apportion->holders_seen || !copy_line(line, 0, &apportion->line))
 		return;
-	apportion->holder_count = find_holders(fleet, tiles, line, apportion->holders_seen);
+	apportion->holder_count = find_holders(fleet, tiles, line, apportion);
 	apportion->holders = apportion->holder_count ? apportion->holder_count : 1;
 	apportion->free = holding_leaves(holding->settings);
 	for (uint32_t i = 0; i < apportion->holder_count; i++)

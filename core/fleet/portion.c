@@ -13,8 +13,7 @@ enum {
 	PLAIN_LEAST = 4,
 	SURE_PARTS = 2,		 /* ... and of such a part while the need is not known well */
 	YOUNG_PARTS = 3,	 /* of `lease`: a smaller excess goes when it is so old */
-	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it ... */
-	NEAR_SHARE_PARTS = 50,	 /* ... or such a part of the share, if that is less */
+	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it at most */
 	GIVING_PARTS = 4,	 /* of R: between two of its give-backs, and of its looks */
 	WOKEN_LOOKS = 2,	 /* for leaves that came free, at once and in a row */
 	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
@@ -159,7 +158,7 @@ static bool is_turn_over(const struct portion_facts *facts)
 /* Returns how far from @share is near enough: where shares are small, every leaf counts. */
 static uint32_t near(const struct portion_facts *facts, uint32_t share)
 {
-	uint32_t of_all = facts->leaves / NEAR_PARTS, of_share = share / NEAR_SHARE_PARTS;
+	uint32_t of_all = facts->leaves / NEAR_PARTS, of_share = share / SHARE_NEAR_PARTS;
 
 	return of_all < of_share ? of_all : of_share;
 }
@@ -177,13 +176,17 @@ static uint32_t due_of(const struct portion_facts *facts)
 	return is_awaited(facts) && share < facts->least ? facts->least : share;
 }
 
-/* Makes way for hosts that have less than their share. */
+/*
+ * Makes way for hosts that have less than their share. One that lacks a part of its own share that
+ * matters to it gets that from whoever has too much, however little it is to that host.
+ */
 static void make_way(struct portion *portion, const struct portion_facts *facts,
 		     struct portion_decision *decision)
 {
 	uint32_t due = due_of(facts), kept = facts->kept - decision->gives;
+	uint32_t enough = facts->share.lacking ? 0 : near(facts, due);
 
-	if (facts->now_ns < portion->give_ns || kept <= due || kept - due <= near(facts, due))
+	if (facts->now_ns < portion->give_ns || kept <= due || kept - due <= enough)
 		return;
 	decision->gives += kept - due;
 	decision->turn_ends = is_turn_over(facts) && kept <= facts->share.target;
@@ -371,6 +374,7 @@ static struct share weigh_pieces(const struct claim_line *line, const struct cla
 		struct claim *claim = &line->claims[i];
 
 		claim->wanted = (claim->wanted + least - 1) / least;
+		claim->held /= least;
 		for (uint32_t j = 0; j < claim->part_count; j++) {
 			claim->parts[j].wanted = (claim->parts[j].wanted + least - 1) / least;
 			claim->parts[j].min = (claim->parts[j].min + least - 1) / least;

@@ -17,7 +17,9 @@
  *    wants, and all until its buckets are full.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
- *    the rest back at once. Leaves that are only kept until readers are served are not claimed.
+ *    the rest back at once; a thousandth of the limiter too much is no matter, unless another
+ *    claimant lacks more than a 50th of its own share. Leaves that are only kept until readers are
+ *    served are not claimed.
  * 5. A host looks when it lacks leaves, when claims change that concern it, and at once when
  *    another host gave back what it lacks, or is gone; else every R at first, ever more seldom,
  *    and not at all once nothing has changed for a `lease`. It does not look again before it has

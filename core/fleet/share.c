@@ -19,6 +19,14 @@ static uint32_t own_share(const struct claim_line *line, uint32_t capacity, uint
 	return own->gets;
 }
 
+/* Tells whether @claim has less than its share, so that it matters: of a small one all does. */
+static bool is_lacking(const struct claim *claim)
+{
+	uint32_t lack = claim->gets > claim->held ? claim->gets - claim->held : 0;
+
+	return !claim->is_due && lack > claim->gets / SHARE_NEAR_PARTS;
+}
+
 struct share share_weigh(const struct claim_line *line, uint32_t wanted, uint32_t capacity)
 {
 	struct share share = {.target = UINT32_MAX};
@@ -36,8 +44,12 @@ struct share share_weigh(const struct claim_line *line, uint32_t wanted, uint32_
 		return share;
 	share.target_behind = own_share(line, capacity, UINT64_MAX);
 	share.target = own_share(line, capacity, line->own);
-	for (uint32_t i = 0; i < line->count; i++)
-		share.starving |= line->claims[i].starves;
+	for (uint32_t i = 0; i < line->count; i++) {
+		const struct claim *claim = &line->claims[i];
+
+		share.starving |= claim->starves;
+		share.lacking |= claim->sequence != line->own && is_lacking(claim);
+	}
 	return share;
 }
 

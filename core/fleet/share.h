@@ -7,6 +7,9 @@
 
 #include "core/fleet/division.h"
 
+/* Of a share: a host that is short of it by no more than that is near enough. */
+enum { SHARE_NEAR_PARTS = 50 };
+
 /* The claims of all hosts to a limiter. */
 struct claim_line {
 	struct claim *claims; /* owned by the caller; in any order */
@@ -20,6 +23,8 @@ struct share {
 	bool contended; /* all together want more than there is ... */
 	/* ... and a host's share is 0 though its class has some: it is to have its turn. */
 	bool starving;
+	/* ... and another claimant lacks more than a part of SHARE_NEAR_PARTS of its share. */
+	bool lacking;
 	uint32_t target;	/* this host's share then; UINT32_MAX: there is none */
 	uint32_t target_behind; /* its share at the end of the line, if there is a target */
 };

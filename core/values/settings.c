@@ -409,7 +409,8 @@ uint32_t settings_least_leaves(const struct settings *settings)
 	uint32_t leaves = settings_leaf_count(settings);
 	uint32_t count = (uint32_t)count_worth_having(settings, leaves);
 
-	if (settings->partitions)
+	/* Hosts do not take turns for keys alone: a turn of a host would be one of its users. */
+	if (settings->partitions || !settings->limit_count)
 		return 1;
 	return count ? leaves / count : leaves;
 }

@@ -226,7 +226,8 @@ uint32_t settings_partition_count(const struct settings *settings);
  * partitions with numbers, as slots or tokens in a strict window if these are few, as tokens in a
  * window of the calendar if these are fewer than QUOTA_SMALL, or LEAVES_MOST.
  * The fewest that are worth having: pieces of so many bring a token in a `lease`, and as many of
- * them fit as there are tokens; so each lacks less than a leaf of a token. The slots of leaves
+ * them fit as there are tokens; so each lacks less than a leaf of a token. Of a limiter that limits
+ * its keys alone each leaf is worth having: it brings something to all of them. The slots of leaves
  * @first to @last.
  */
 uint32_t settings_leaf_count(const struct settings *settings);

@@ -468,6 +468,40 @@ static void test_all_that_a_holder_without_a_claim_has_is_its_due(void **state)
 	assert_int_equal(weigh(claims, 1, 1, holders, 1, 1).target, 1000);
 }
 
+static void test_a_claimant_lacks_what_matters_to_it(void **state)
+{
+	struct claim claims[] = {{.wanted = 4000, .weight = 1, .sequence = 1, .held = 4000},
+				 {.wanted = 1, .weight = 1, .sequence = 2}};
+	struct portion_facts facts = contended(0);
+
+	(void)state;
+	/* A host whose only leaf is one of 4,000. */
+	facts.share = weigh(claims, 2, 1, NULL, 0, 1);
+	assert_true(facts.share.lacking);
+	assert_int_equal(facts.share.target, 3999);
+	facts.leaves = facts.kept = facts.hunger = facts.claimed = 4000;
+	assert_int_equal(decide(&facts).gives, 1);
+	/* No host lacks anything: a leaf is not worth a transaction then. */
+	facts.share.lacking = false;
+	assert_int_equal(decide(&facts).gives, 0);
+	claims[1].held = 1;
+	assert_false(weigh(claims, 2, 1, NULL, 0, 1).lacking);
+	/* A hundredth of its share is no matter to a host; a third is, or all of a small one. */
+	claims[1].wanted = 1000;
+	claims[1].held = 990;
+	assert_false(weigh(claims, 2, 1, NULL, 0, 1).lacking);
+	claims[1].held = 667;
+	assert_true(weigh(claims, 2, 1, NULL, 0, 1).lacking);
+	claims[1].wanted = 3;
+	claims[1].held = 2;
+	assert_true(weigh(claims, 2, 1, NULL, 0, 1).lacking);
+	/* It is others that count. */
+	claims[1].held = 3;
+	claims[0].held = 100;
+	assert_false(weigh(claims, 2, 1, NULL, 0, 1).lacking);
+	assert_true(weigh(claims, 2, 2, NULL, 0, 1).lacking);
+}
+
 static void test_shares_are_by_weight(void **state)
 {
 	struct claim claims[] = {{.wanted = 4000, .weight = 3, .sequence = 1},
@@ -579,6 +613,7 @@ int main(void)
 		cmocka_unit_test(test_looks_that_show_nothing_new_become_rare),
 		cmocka_unit_test(test_a_holder_without_a_claim_wants_what_it_holds),
 		cmocka_unit_test(test_all_that_a_holder_without_a_claim_has_is_its_due),
+		cmocka_unit_test(test_a_claimant_lacks_what_matters_to_it),
 		cmocka_unit_test(test_shares_are_by_weight),
 		cmocka_unit_test(test_hosts_take_turns_where_there_are_too_few_pieces),
 		cmocka_unit_test(test_leaves_for_readers_that_wait_stay),
