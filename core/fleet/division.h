@@ -51,7 +51,7 @@ struct claim {
 	uint32_t weight;   /* at least 1 */
 	uint64_t sequence; /* no two are the same */
 	uint32_t gets;	   /* filled in */
-	uint32_t held;	   /* by its host, as was listed; looked at by share.h alone */
+	uint32_t held;	   /* by its host, as was listed; not looked at here */
 	const char *name;  /* borrowed, not looked at */
 
 	/* Looked at by division.h alone. */
