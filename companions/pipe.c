@@ -3,16 +3,11 @@
  *
  * - A token is a byte. Tokens are taken once there is input, and room for output, and for no more
  *   than the input that is there. Tokens whose bytes could not be written are given back.
- * - A take waits for as many tokens as come in PACE_NS, and gets as many as are there. If it waited
- *   for one, a limiter with a burst of 1 would give one at a time, and all time would go into
- *   asking. Nothing but experience tells how many come: other readers have their part, and limiters
- *   above have rates of their own.
- * - A take that would wait longer than PATIENCE is refused, and asked again for less, in case the
- *   rate has fallen since.
- * - The kernel remembers each name of a take, so all numbers in names are powers of two.
+ * - How many a take asks for, and for how many it waits: see pace.h.
  */
 #include "companions/companion.h"
 #include "companions/home.h"
+#include "companions/pace.h"
 
 #include "core/values/quantity.h"
 
@@ -26,19 +21,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	PIECE = 65536, /* bytes that are read at once, a power of two */
-	GROWTH = 8,    /* times as many tokens as before that a take waits for, at most */
-};
-
-#define PACE_NS	 UINT64_C(10000000)
-#define PATIENCE "1s"
+#define PATIENCE "1s" /* PACE_PATIENCE_NS */
 
 struct copy {
 	const char *limiter; /* as given */
 	char charge[PATH_MAX];
-	uint64_t least;	     /* tokens that a take waits for */
-	uint64_t granted_ns; /* when the last take had its tokens, or input came after that */
+	struct pace pace;
 };
 
 static const int ENDINGS[] = {SIGHUP, SIGINT, SIGTERM};
@@ -80,26 +68,6 @@ static int end_by(int number)
 	return EXIT_FAILURE;
 }
 
-static uint64_t power_of_two(uint64_t most)
-{
-	uint64_t power = 1;
-
-	while (power <= most / 2)
-		power *= 2;
-	return power;
-}
-
-/* Learns of a take of @tokens, which were fewer than it could use, how many come in PACE_NS. */
-static void learn_pace(struct copy *copy, uint64_t tokens, uint64_t now_ns)
-{
-	uint64_t took_ns = now_ns > copy->granted_ns ? now_ns - copy->granted_ns : 1;
-	uint64_t least = tokens * PACE_NS / took_ns;
-
-	if (least > copy->least * GROWTH)
-		least = copy->least * GROWTH;
-	copy->least = least < 1 ? 1 : least > PIECE ? PIECE : least;
-}
-
 /* Takes 1 to @most tokens, from the file @name. Returns them, or -errno. */
 static ssize_t take_once(const struct copy *copy, const char *name)
 {
@@ -120,7 +88,7 @@ static ssize_t take_once(const struct copy *copy, const char *name)
 		return -error;
 	text[got] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	if (tokens_parse(text, &tokens) || !tokens || tokens > PIECE)
+	if (tokens_parse(text, &tokens) || !tokens || tokens > PACE_PIECE)
 		return -EPROTO;
 	return (ssize_t)tokens;
 }
@@ -140,27 +108,22 @@ static void tell_refusal(const struct copy *copy, int err)
 /* Takes tokens for 1 to @left bytes. Returns them; 0: a signal ends it; -1 after a message. */
 static ssize_t take_tokens(struct copy *copy, size_t left)
 {
-	uint64_t most = power_of_two(left), least;
 	char name[QUANTITY_TEXT];
+	struct pace_take take;
 	ssize_t got = -EINTR;
 
 	while (!ended_by) {
-		least = power_of_two(copy->least < most ? copy->least : most);
-		snprintf(name, sizeof(name), "%llu-%llu%s", (unsigned long long)least,
-			 (unsigned long long)most, least > 1 ? ",within=" PATIENCE : "");
+		take = pace_next(&copy->pace, left);
+		snprintf(name, sizeof(name), "%llu-%llu%s", (unsigned long long)take.least,
+			 (unsigned long long)take.most, take.least > 1 ? ",within=" PATIENCE : "");
 		got = take_once(copy, name);
-		if (got == -EBUSY && least > 1)
-			copy->least = least / 2;
+		if (got == -EBUSY && take.least > 1)
+			pace_refused(&copy->pace, &take);
 		else if (got != -EINTR)
 			break;
 	}
-	if (got > 0) {
-		uint64_t now_ns = companion_now_ns();
-
-		if ((uint64_t)got < most)
-			learn_pace(copy, (uint64_t)got, now_ns);
-		copy->granted_ns = now_ns;
-	}
+	if (got > 0)
+		pace_granted(&copy->pace, &take, (uint64_t)got, companion_now_ns());
 	if (got > 0 || ended_by)
 		return got > 0 ? got : 0;
 	if (got == -ENODEV || got == -ENOENT)
@@ -243,9 +206,11 @@ static int copy_piece(struct copy *copy, const char *bytes, size_t size)
 
 static int copy_all(struct copy *copy)
 {
-	static char piece[PIECE];
+	static char piece[PACE_PIECE];
 	int err = 0;
 
+	/* The more there is at once, the less time goes into asking. Files are no pipes. */
+	(void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, (int)PACE_PIECE);
 	while (!err && !ended_by) {
 		ssize_t got = read(STDIN_FILENO, piece, sizeof(piece));
 		struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -253,7 +218,7 @@ static int copy_all(struct copy *copy)
 		if (!got)
 			return EXIT_SUCCESS;
 		if (got > 0) {
-			copy->granted_ns = companion_now_ns();
+			pace_input(&copy->pace, companion_now_ns());
 			err = copy_piece(copy, piece, (size_t)got);
 		} else if (errno == EAGAIN) {
 			(void)poll(&input, 1, -1);
@@ -284,7 +249,7 @@ static void print_usage(void)
 
 int pipe_main(int argc, char *argv[])
 {
-	struct copy copy = {.limiter = argc > 1 ? argv[1] : "", .least = 1};
+	struct copy copy = {.limiter = argc > 1 ? argv[1] : "", .pace = PACE_START};
 	char home[PATH_MAX];
 
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {

@@ -23,6 +23,7 @@ enum {
 	FULL_USE_PERCENT = 97,
 	FULL_USE_PERIODS = 3,
 	UNMET_PERIODS = 5,
+	LACKED_PARTS = 4, /* such a part of a period that a reader of a range waits shows that */
 };
 
 /* So few leaves are none: a token in hours. */
@@ -35,6 +36,7 @@ enum { VAIN_DOUBLINGS_MAX = 5 };
 /* Counts of one DEMAND_PERIOD_NS. */
 struct demand_period {
 	uint32_t wanted;
+	bool lacked;			       /* a reader got fewer tokens than it could use */
 	uint64_t granted, refused, delayed_ns; /* counts at its end */
 };
 
@@ -52,6 +54,8 @@ struct demand {
 	bool unclean_only;	/* the last round found only what no host gave back */
 	bool unmet;		/* the last round did not find enough */
 	bool contested;		/* other hosts claim partitions */
+	bool lacked;		/* in the last period a reader could use more than it got ... */
+	uint64_t lacked_ns;	/* ... and so long readers of ranges had waited at its end */
 
 	/* Where partitions have no numbers. */
 	bool has_appetite; /* they had none at the last look, either */
@@ -182,12 +186,28 @@ static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 	       fleet->now_ns - limiter->turns.current->asked_ns >= DEMAND_PERIOD_NS;
 }
 
-/* Tells whether readers waited nearly all of the time. */
+/*
+ * Returns the tokens that readers want who wait: of a take of A to B that has the turn it is B.
+ * They are tokens of the slowest limit, see holding_waiting().
+ */
+static uint64_t hoped_for(const struct holding *holding)
+{
+	const struct waiter *current = holding->limiter->turns.current;
+	uint64_t more = current && current->most > current->tokens ? current->most - current->tokens
+								   : 0;
+
+	return bounded(holding_waiting(holding)) + more;
+}
+
+/* Tells whether readers waited nearly all of the time, or never got as much as they could use. */
 static bool is_short(const struct holding *holding)
 {
 	uint64_t delayed_ns = holding->delayed_ns - past(holding, FULL_USE_PERIODS)->delayed_ns;
+	bool lacked = true;
 
-	return delayed_ns >= FULL_USE_PERIODS * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT;
+	for (unsigned int i = 0; i < FULL_USE_PERIODS; i++)
+		lacked &= past(holding, i)->lacked;
+	return lacked || delayed_ns >= FULL_USE_PERIODS * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT;
 }
 
 /* Tells whether they did, and nearly all that could be granted was. */
@@ -261,7 +281,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 	if (!tokens && is_held_up_below(holding))
 		return 0;
 	if (!holding->usable)
-		tokens += bounded(holding_waiting(holding)) * FIRST_PER_S;
+		tokens += hoped_for(holding) * FIRST_PER_S;
 	else if (has_waited(fleet, limiter))
 		tokens += bounded(holding_waiting(holding)) * WAITING_PER_S;
 	if (!tokens && (holding_waiting(holding) || holding->asked))
@@ -272,8 +292,8 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* A reader of one token needs no more than one partition, however slow. */
-	if (!holding->usable && wanted > bounded(holding_waiting(holding)))
-		wanted = holding_waiting(holding) ? (uint32_t)bounded(holding_waiting(holding)) : 1;
+	if (!holding->usable && wanted > hoped_for(holding))
+		wanted = hoped_for(holding) ? (uint32_t)hoped_for(holding) : 1;
 	/* All hosts want back at once what a session lost: that takes time enough. */
 	if (!holding->usable && wanted < holding->demand->had)
 		wanted = holding->demand->had;
@@ -344,6 +364,7 @@ static void note_period(struct holding *holding, uint64_t number)
 		.granted = holding_granted(holding),
 		.refused = counters[COUNTER_REFUSED],
 		.delayed_ns = holding->delayed_ns,
+		.lacked = holding->demand->lacked,
 	};
 	uint64_t passed = number - holding->demand->period;
 
@@ -455,12 +476,17 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 
 	if (!periods)
 		return;
+	/* A reader that was granted a part of what it could use asks for the rest again. */
+	if (demand->lacked && demand->counts_waiting) {
+		waiting = demand->newest.waiting;
+		more = 0;
+	}
 	demand->newest = (struct appetite_facts){
 		.asked = fmax(((double)(int64_t)(tokens - demand->tokens) + more) / (double)periods,
 			      0),
 		.waiting = waiting,
 		.long_waiting = lacks && fleet->now_ns - current->asked_ns >= NSEC_PER_SEC,
-		.waited = lacks && waited_ns >= demand->waited_ns + all_ns,
+		.waited = demand->lacked || (lacks && waited_ns >= demand->waited_ns + all_ns),
 		.waited_part = part_of(waited_ns, demand->waited_ns, all_ns),
 		.held = holding->usable,
 		.leaf = demand_leaf(holding),
@@ -495,7 +521,7 @@ static bool has_asked(const struct fleet *fleet, const struct demand *demand)
 static uint32_t first_leaves(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct demand *demand = holding->demand;
-	double waiting = (double)bounded(holding_waiting(holding)), first;
+	double waiting = (double)hoped_for(holding), first;
 	double leaf = demand->newest.leaf * (double)(NSEC_PER_SEC / DEMAND_PERIOD_NS);
 	uint32_t leaves = holding_leaves(holding->settings);
 
@@ -559,11 +585,28 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 		facts->hunger = facts->leaves;
 }
 
+/* Notes whether readers of ranges lacked tokens of this limiter in the last @periods. */
+static void note_lacked(const struct fleet *fleet, struct holding *holding, uint64_t periods)
+{
+	struct demand *demand = holding->demand;
+	uint64_t since_ns = holding->range_since_ns;
+	uint64_t waited_ns = holding->range_waited_ns + (since_ns ? fleet->now_ns - since_ns : 0);
+
+	if (!periods)
+		return;
+	demand->lacked = holding->lacked || (waited_ns - demand->lacked_ns) * LACKED_PARTS >=
+						    periods * DEMAND_PERIOD_NS;
+	demand->lacked_ns = waited_ns;
+	holding->lacked = false;
+}
+
 void demand_begin(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
 	begin_appetite(fleet, holding);
+	note_lacked(fleet, holding, DEMAND_PERIODS);
+	holding->demand->lacked = false;
 	memset(holding->demand->periods, 0, sizeof(holding->demand->periods));
 	holding->demand->period = number - DEMAND_PERIODS;
 	note_period(holding, number);
@@ -590,6 +633,7 @@ void demand_tick(struct fleet *fleet, struct holding *holding)
 	struct demand *demand = holding->demand;
 	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
+	note_lacked(fleet, holding, number - demand->period);
 	if (holding_has_numbers(holding->settings))
 		demand->has_appetite = false;
 	else if (demand->has_appetite)

@@ -62,6 +62,7 @@ struct holding {
 	bool begins; /* it has become active */
 	bool woken;  /* another host gave something back */
 	bool asked;  /* tokens or slots were asked for since */
+	bool lacked; /* a reader of A to B tokens got fewer than B at once, for want of them here */
 	bool has_work;
 
 	const struct settings *settings; /* as set, for the whole fleet: a pool's reference */
@@ -96,6 +97,11 @@ struct holding {
 
 	uint32_t yields;     /* slots of so many partitions only are opened; UINT32_MAX: of all */
 	uint64_t delayed_ns; /* how long readers waited, here and below */
+	/*
+	 * How long readers of A to B tokens, here and below, waited for tokens of this limiter,
+	 * but for the wait that lasts since then (0: none does).
+	 */
+	uint64_t range_waited_ns, range_since_ns;
 
 	/* Tokens granted a second of late; when that was measured (0: never), and at how many. */
 	double granted_rate;

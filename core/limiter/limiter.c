@@ -171,19 +171,25 @@ static void put_own_units(struct limiter *limiter, const struct amounts *amounts
 
 /* Turns for tokens. */
 
-/* Returns the tokens of @waiter, which can have its least: as many as all limiters above have. */
-static uint64_t amount_of(const struct schedule *schedule, const struct waiter *waiter)
+/*
+ * Returns the tokens of @waiter, which can have its least: as many as all limiters above have.
+ * *@fewest is that which has the fewest; NULL: each has its most.
+ */
+static uint64_t amount_of(const struct schedule *schedule, const struct waiter *waiter,
+			  struct limiter **fewest)
 {
 	uint64_t amount = waiter->most;
 
+	*fewest = NULL;
 	for (struct limiter *l = waiter->limiter; l && amount > waiter->tokens; l = l->parent) {
-		uint64_t kept = saving_kept(l);
+		uint64_t kept = saving_kept(l), before = amount;
 
 		limiter_refill(schedule, l);
 		if (l->settings->enforcement != ENFORCEMENT_ENFORCE)
 			continue;
 		amount = limiter_own_tokens(l, amount + kept);
 		amount -= amount < kept ? amount : kept;
+		*fewest = amount < before ? l : *fewest;
 	}
 	return amount > waiter->tokens ? amount : waiter->tokens;
 }
@@ -207,11 +213,13 @@ static void take_in_shadow(const struct schedule *schedule, struct limiter *limi
 /*
  * Takes the tokens of @waiter all along the path to the root. A waiter that was put forward may
  * have waited above for long: tokens that found no room since are spilled before the take makes
- * room.
+ * room. Returns the limiter for want of whose tokens they are not waiter->most, or NULL.
  */
-static void take_path(const struct schedule *schedule, struct waiter *waiter)
+static struct limiter *take_path(const struct schedule *schedule, struct waiter *waiter)
 {
-	waiter->granted = amount_of(schedule, waiter);
+	struct limiter *fewest;
+
+	waiter->granted = amount_of(schedule, waiter, &fewest);
 	for (struct limiter *l = waiter->limiter; l; l = l->parent) {
 		limiter_refill(schedule, l);
 		l->counters[COUNTER_GRANTED] += waiter->granted;
@@ -220,6 +228,7 @@ static void take_path(const struct schedule *schedule, struct waiter *waiter)
 		else
 			take_own(schedule, l, waiter->granted);
 	}
+	return fewest;
 }
 
 /* Takes the amounts of @waiter, which has some, all along its path. */
@@ -255,7 +264,7 @@ static void take_granted(const struct schedule *schedule, struct waiter *waiter)
 {
 	struct limiter *limiter = waiter->limiter;
 
-	take_path(schedule, waiter);
+	(void)take_path(schedule, waiter);
 	if (waiter->amounts)
 		take_units(schedule, waiter);
 	limiter->counters[COUNTER_SERVED]++;
@@ -291,6 +300,15 @@ static uint64_t when_own_turn(const struct limiter *limiter, const struct waiter
 	return units_ns > at_ns ? units_ns : at_ns;
 }
 
+/* Notes whether a reader of a range waits for tokens of the limiter of @holding. */
+static void note_range_waits(const struct schedule *schedule, struct holding *holding, bool waits)
+{
+	if (!waits && holding->range_since_ns)
+		holding->range_waited_ns += schedule->now_ns - holding->range_since_ns;
+	if (!waits || !holding->range_since_ns)
+		holding->range_since_ns = waits ? schedule->now_ns : 0;
+}
+
 /* Sets or clears the time at which @limiter must be settled again. */
 static void set_deadline(struct schedule *schedule, struct limiter *limiter, bool ready)
 {
@@ -298,6 +316,9 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 	bool gathered = ready && limiter_is_root(limiter->parent);
 	uint64_t at_ns = NEVER_NS, learning_ns;
 
+	if (limiter->holding)
+		note_range_waits(schedule, limiter->holding,
+				 current && !ready && current->most > current->tokens);
 	if (gathered || limiter->is_gathered)
 		gather(schedule, limiter, gathered);
 	if (gathered)
@@ -378,6 +399,7 @@ static bool are_units_there(const struct schedule *schedule, const struct limite
 
 bool limiter_try(struct schedule *schedule, struct waiter *waiter)
 {
+	struct limiter *fewest;
 	bool passes;
 
 	if (schedule->frozen ||
@@ -388,7 +410,9 @@ bool limiter_try(struct schedule *schedule, struct waiter *waiter)
 			return false;
 		take_units(schedule, waiter);
 	}
-	take_path(schedule, waiter);
+	fewest = take_path(schedule, waiter);
+	if (fewest && fewest->holding)
+		fewest->holding->lacked = true;
 	waiter->limiter->counters[COUNTER_SERVED]++;
 	if (waiter->limiter->is_key || waiter->limiter->partition)
 		usage_member_at_once(schedule, waiter->limiter);

@@ -1,6 +1,7 @@
 /* Ranges: takes that wait for some tokens, and are granted as many as are there then. */
 #include "tests/core/stage.h"
 
+#include "core/limiter/holding.h"
 #include "core/limiter/keys.h"
 
 #include <inttypes.h>
@@ -85,6 +86,40 @@ static void test_a_range_is_what_all_limits_and_ancestors_have(void **state)
 	assert_int_equal(a->buckets[0].level, 2);
 	assert_int_equal(a->buckets[1].level, 0);
 	assert_int_equal(b->buckets[0].level, 16);
+	stage_close(&stage);
+}
+
+/* Takes 1 to @most of @c below @a. Returns bits: 1 if @a notes that it lacked some, 2 if @c does. */
+static unsigned int lacking(struct stage *stage, struct limiter *a, struct limiter *c,
+			    uint64_t most, uint64_t now_ns)
+{
+	a->holding->lacked = c->holding->lacked = false;
+	(void)take(stage, c, 1, most, now_ns);
+	return (unsigned int)a->holding->lacked | (unsigned int)c->holding->lacked << 1;
+}
+
+static void test_the_limiter_that_has_the_fewest_notes_what_a_range_lacked(void **state)
+{
+	struct holding of_a = {0}, of_c = {0};
+	struct limiter *a, *c;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	a = make_full(&stage, NULL, "a", 9);
+	c = make_full(&stage, a, "c", 6);
+	a->holding = &of_a;
+	c->holding = &of_c;
+	assert_int_equal(lacking(&stage, a, c, 2, 0), 0);
+	assert_int_equal(lacking(&stage, a, c, 4, 0), 0); /* all of c, which was enough */
+	assert_int_equal(lacking(&stage, a, c, 7, SEC), 2);
+	/* c has three by then, and a has five. */
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 1}, SEC), 0);
+	assert_int_equal(lacking(&stage, a, c, 7, SEC + 300 * MS), 2);
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 4}, 2 * SEC),
+			 0);
+	assert_int_equal(lacking(&stage, a, c, 7, 2 * SEC), 1);
+	a->holding = c->holding = NULL;
 	stage_close(&stage);
 }
 
@@ -284,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_a_range_is_as_many_as_are_there_up_to_its_most),
 		cmocka_unit_test(test_without_a_limit_a_range_is_its_most),
 		cmocka_unit_test(test_a_range_is_what_all_limits_and_ancestors_have),
+		cmocka_unit_test(test_the_limiter_that_has_the_fewest_notes_what_a_range_lacked),
 		cmocka_unit_test(test_a_range_put_forward_gets_what_came_in_since),
 		cmocka_unit_test(test_a_range_waits_in_the_order_of_arrival),
 		cmocka_unit_test(test_a_range_leaves_savings_of_an_interrupted_waiter),

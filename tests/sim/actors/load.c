@@ -5,8 +5,10 @@
  * that is before its end. Readers of a Poisson load arrive at random, independently of one another:
  * the times between them are distributed exponentially, with the mean 1 / RATE. A worker works
  * until the service has answered, and for `work` at least. It stops asking at its end; it is still
- * served if it waits then. Either also ends when its limiter is removed.
+ * served if it waits then. Either also ends when its limiter is removed. A worker that is a pipe
+ * takes as `ratefs pipe` does for input that is always there, in pieces of PACE_PIECE bytes.
  */
+#include "companions/pace.h"
 #include "tests/sim/base/memory.h"
 #include "tests/sim/actors/load.h"
 #include "tests/sim/actors/reader.h"
@@ -14,6 +16,7 @@
 #include "tests/sim/books/dues.h"
 #include "tests/sim/world/sim.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +46,10 @@ struct worker {
 	uint64_t tokens; /* each time */
 	uint64_t work_ns;
 	uint64_t until_ns;
+	bool pipes; /* it takes by its @pace: */
+	struct pace pace;
+	struct pace_take take; /* the last */
+	uint64_t left;	       /* bytes of the piece */
 };
 
 static char *make_name(char kind, uint64_t number)
@@ -158,6 +165,17 @@ static void drop_worker(struct occurrence *turn)
 	reader_free(&worker_of(turn)->reader);
 }
 
+static void pipe_next(struct sim *sim, struct worker *worker)
+{
+	if (!worker->left) {
+		worker->left = PACE_PIECE;
+		pace_input(&worker->pace, sim->now_ns);
+	}
+	worker->take = pace_next(&worker->pace, worker->left);
+	reader_ask(sim, &worker->reader, worker->take.least, worker->take.most,
+		   worker->take.least > 1 ? PACE_PATIENCE_NS : NEVER_NS);
+}
+
 static void take_turn(struct sim *sim, struct occurrence *turn)
 {
 	struct worker *worker = worker_of(turn);
@@ -166,6 +184,8 @@ static void take_turn(struct sim *sim, struct occurrence *turn)
 	    (!worker->reader.place->limiter && !worker->reader.place->is_key)) {
 		dues_demand(sim);
 		drop_worker(turn);
+	} else if (worker->pipes) {
+		pipe_next(sim, worker);
 	} else {
 		reader_ask(sim, &worker->reader, worker->tokens, worker->tokens, NEVER_NS);
 	}
@@ -175,6 +195,15 @@ static void worked(struct sim *sim, struct reader *reader, int err)
 {
 	struct worker *worker = (struct worker *)reader;
 
+	if (worker->pipes && err == -EBUSY) {
+		pace_refused(&worker->pace, &worker->take);
+		sim_later(sim, reader->place->host, &worker->turn, sim->now_ns);
+		return;
+	}
+	if (worker->pipes && !err) {
+		pace_granted(&worker->pace, &worker->take, reader->granted, sim->now_ns);
+		worker->left -= reader->granted;
+	}
 	if (err)
 		reader_free(reader);
 	else
@@ -183,20 +212,21 @@ static void worked(struct sim *sim, struct reader *reader, int err)
 									     : reader->answer_ns));
 }
 
-static void worker_start(struct sim *sim, struct place *place, char *name, uint64_t tokens,
-			 const struct amounts *amounts, uint64_t work_ns, uint64_t until_ns)
+static void worker_start(struct sim *sim, struct place *place, char *name,
+			 const struct command *command)
 {
 	struct reader *reader = reader_new(sim, place, name, sizeof(struct worker));
 	struct worker *worker = (struct worker *)reader;
 
 	reader->done = worked;
 	reader->asks_again = true;
+	reader->amounts = command->amounts;
 	worker->turn = (struct occurrence){.happens = take_turn, .dropped = drop_worker};
-	worker->tokens = tokens;
-	if (amounts)
-		reader->amounts = *amounts;
-	worker->work_ns = work_ns;
-	worker->until_ns = until_ns;
+	worker->tokens = command->tokens;
+	worker->work_ns = command->span_ns;
+	worker->until_ns = command->until_ns;
+	worker->pipes = command->pipes;
+	worker->pace = PACE_START;
 	sim_later(sim, place->host, &worker->turn, sim->now_ns);
 }
 
@@ -210,11 +240,11 @@ void load_workers(struct sim *sim, struct place *place, const struct command *co
 	for (uint64_t i = 0; i < command->count && command->slot; i++)
 		slot_worker(sim, place, make_name('w', ++sim->workers), command);
 	for (uint64_t i = 0; i < command->count && !command->slot; i++)
-		worker_start(sim, place, make_name('w', ++sim->workers), command->tokens,
-			     &command->amounts, command->span_ns, command->until_ns);
+		worker_start(sim, place, make_name('w', ++sim->workers), command);
 }
 
 void load_stream(struct sim *sim, struct place *place, const char *name)
 {
-	worker_start(sim, place, memory_text(name, strlen(name)), 1, NULL, 0, NEVER_NS);
+	worker_start(sim, place, memory_text(name, strlen(name)),
+		     &(struct command){.tokens = 1, .until_ns = NEVER_NS});
 }

@@ -305,9 +305,9 @@ static void make_shift(struct maker *maker)
 			if (maker->down[host] || maker->paused[host] || !below(maker, 3))
 				continue;
 			add(maker,
-			    "h%u: workers %s %" PRIu64 " work %" PRIu64 "ms until %" PRIu64 "ns",
-			    host + 1, PATHS[i], 1 + below(maker, WORKERS), 20 + below(maker, 60),
-			    until_ns);
+			    "h%u: workers %s %" PRIu64 "%s work %" PRIu64 "ms until %" PRIu64 "ns",
+			    host + 1, PATHS[i], 1 + below(maker, WORKERS),
+			    below(maker, 8) ? "" : " pipe", 20 + below(maker, 60), until_ns);
 		}
 	}
 }

@@ -251,7 +251,7 @@ static int parse_interrupt(struct line *line)
 }
 
 /*
- * [take N[,UNIT=N]] [until TIME] [work D] [slot] [poisson] [burst N] [latency D] [knee N]
+ * [take N[,UNIT=N]] [until TIME] [work D] [slot] [pipe] [poisson] [burst N] [latency D] [knee N]
  * [jitter PERCENT]: those in @allowed, in any order.
  */
 static int read_options(struct line *line, const char *allowed)
@@ -278,6 +278,8 @@ static int read_options(struct line *line, const char *allowed)
 			err = 0, command->slot = true;
 		else if (!strcmp(word, "poisson"))
 			err = 0, command->poisson = true;
+		else if (!strcmp(word, "pipe"))
+			err = 0, command->pipes = true;
 		else if (!strcmp(word, "until"))
 			err = line_duration(line, line_word(line), &command->until_ns);
 		else
@@ -333,7 +335,11 @@ static int parse_workers(struct line *line)
 	}
 	if (read_count(line, 100000))
 		return -1;
-	return read_options(line, " take slot work until ");
+	if (read_options(line, " take slot pipe work until "))
+		return -1;
+	if (line->command->pipes && (line->command->slot || line->command->tokens != 1))
+		return line_refuse(line, "a pipe takes what its pace says, and no slot");
+	return 0;
 }
 
 static int parse_service(struct line *line)

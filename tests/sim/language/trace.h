@@ -159,6 +159,7 @@ struct command {
 	uint64_t knee;		 /* service: 0 for none */
 	uint64_t jitter_percent; /* service */
 	bool slot;		 /* workers: they hold a slot while they work */
+	bool pipes;		 /* workers: they take as `ratefs pipe` does */
 	bool gated;
 	bool poisson;			/* load: at random */
 	bool answers;			/* cut */
