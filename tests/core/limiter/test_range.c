@@ -89,7 +89,7 @@ static void test_a_range_is_what_all_limits_and_ancestors_have(void **state)
 	stage_close(&stage);
 }
 
-/* Takes 1 to @most of @c below @a. Returns bits: 1 if @a notes that it lacked some, 2 if @c does. */
+/* Takes 1 to @most of @c below @a. Returns 1 if @a notes that it lacked some, 2 if @c does. */
 static unsigned int lacking(struct stage *stage, struct limiter *a, struct limiter *c,
 			    uint64_t most, uint64_t now_ns)
 {
