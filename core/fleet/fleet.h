@@ -103,10 +103,13 @@
  *     A list may also be torn, since a server may read while it writes. Leaves that are in no tile
  *     in two lists R apart were deleted by a foreign hand: a change of the limiter's `cut` lays all
  *     of them anew (17).
- *     Another version of /g: the new settings are applied, then it is tried again. A /g that was
- *     written in another epoch than the one applied: all limiters are read, and each whose node
- *     another write made as it is counts as changed; one whose node was made by another write and
- *     has another name is another limiter.
+ *     Another version of /g: the new settings are applied, then it is tried again; a renewal
+ *     within R/32. After changes in a row for R/2, of all hosts together, none is sent before /g
+ *     has stood still for R/8, or for four answers of the last change up to R/2: in that time all
+ *     hosts renew their rights.
+ *     A /g that was written in another epoch than the one applied: all limiters are read, and each
+ *     whose node another write made as it is counts as changed; one whose node was made by another
+ *     write and has another name is another limiter.
  *     Reason: an election may take back changes, and later ones get the same versions and ids.
  * 13. A connection is given up when an answer takes too long: longer than twice the slowest answer
  *     of the last 30 to 60 s, and than ANSWER_NS, and four times that for each connection given up

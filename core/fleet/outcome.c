@@ -16,6 +16,7 @@
 #include "core/fleet/release.h"
 #include "core/fleet/round.h"
 #include "core/fleet/session.h"
+#include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 
 #include <stdlib.h>
@@ -97,6 +98,16 @@ static void unknown(struct fleet *fleet)
 		barrier_begin(fleet);
 }
 
+/* One that was refused for a change of settings is tried again as soon as that is applied. */
+static void renewed(struct fleet *fleet, const struct request *request)
+{
+	uint64_t spread_ns = fleet->constants.renewal_ns / FLEET_AGAIN_PARTS + 1;
+
+	if (request->answer != ANSWER_OK && request->answer != ANSWER_DENIED &&
+	    request->failed == OPERATION_GLOBALS)
+		term_renew_at(fleet, fleet->now_ns + fleet_random(fleet) % spread_ns);
+}
+
 /* Tells its part. */
 static void finish(struct fleet *fleet, const struct request *request)
 {
@@ -127,10 +138,12 @@ static void finish(struct fleet *fleet, const struct request *request)
 		transaction_end(fleet);
 		publish_answered(fleet, request);
 		return;
+	case TRANSACTION_RENEW:
+		renewed(fleet, request);
+		break;
 	case TRANSACTION_NONE:
 	case TRANSACTION_JOIN:
 	case TRANSACTION_BARRIER:
-	case TRANSACTION_RENEW:
 		break;
 	}
 	transaction_end(fleet);

@@ -7,6 +7,7 @@
 #include "core/fleet/garbage.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
+#include "core/fleet/membership.h"
 #include "core/fleet/recut.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
@@ -20,7 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RACE_DOUBLINGS_MAX = 7 };
+enum {
+	RACE_DOUBLINGS_MAX = 7,
+	PAUSE_ANSWERS = 4, /* others read /g and the record, and then renew; one more for luck */
+};
 
 struct publish {
 	struct change *change; /* the engine's first, NULL */
@@ -32,6 +36,9 @@ struct publish {
 	const struct change *tried; /* the one that the tries are of */
 	uint64_t used_id;	    /* the largest that some limiter had */
 	uint32_t tile_operation;    /* the first operation of the change that is about tiles */
+	uint64_t sent_ns, took_ns;  /* when a change was sent; how long the last one took */
+	int32_t seen;		    /* the version of /g that is applied, ... */
+	uint64_t moved_ns, row_ns;  /* ... since then; it has moved without a pause since then */
 	bool sent;
 	bool again;	       /* to be checked anew when the settings of others are applied */
 	struct record *record; /* owned */
@@ -334,6 +341,44 @@ static bool has_room(struct fleet *fleet, struct change *change)
 	return false;
 }
 
+/* Returns how long /g stands still in a pause, so that all hosts can renew their rights in it. */
+static uint64_t pause_ns(const struct fleet *fleet)
+{
+	uint64_t renewal_ns = fleet->constants.renewal_ns;
+	uint64_t ns = fleet->publish->took_ns * PAUSE_ANSWERS;
+
+	if (ns < renewal_ns / FLEET_PAUSE_PARTS)
+		return renewal_ns / FLEET_PAUSE_PARTS;
+	return ns < renewal_ns / FLEET_ROW_PARTS ? ns : renewal_ns / FLEET_ROW_PARTS;
+}
+
+/* Notes that another version of /g is applied, of a change of whatever host. */
+static void note_move(struct fleet *fleet)
+{
+	struct publish *publish = fleet->publish;
+
+	if (publish->seen == baseline_version(fleet))
+		return;
+	if (fleet->now_ns - publish->moved_ns >= pause_ns(fleet))
+		publish->row_ns = fleet->now_ns;
+	publish->seen = baseline_version(fleet);
+	publish->moved_ns = fleet->now_ns;
+}
+
+/*
+ * Returns when the next change may be sent. Each change refuses what others send that have not
+ * applied it yet, also their renewals: after many in a row, of whatever hosts, there is a pause.
+ */
+static uint64_t next_ns(const struct fleet *fleet)
+{
+	const struct publish *publish = fleet->publish;
+	uint64_t row_ns = publish->moved_ns - publish->row_ns, paused_ns = 0;
+
+	if (row_ns >= fleet->constants.renewal_ns / FLEET_ROW_PARTS && !membership_is_alone(fleet))
+		paused_ns = publish->moved_ns + pause_ns(fleet);
+	return publish->next_ns > paused_ns ? publish->next_ns : paused_ns;
+}
+
 bool publish_send(struct fleet *fleet)
 {
 	struct request *request;
@@ -341,8 +386,8 @@ bool publish_send(struct fleet *fleet)
 
 	if (!fleet->publish->change || fleet->publish->sent || fleet->publish->again)
 		return false;
-	if (fleet->now_ns < fleet->publish->next_ns) {
-		fleet_wake_at(fleet, fleet->publish->next_ns);
+	if (fleet->now_ns < next_ns(fleet)) {
+		fleet_wake_at(fleet, next_ns(fleet));
 		return false;
 	}
 	if (!fleet->publish->record)
@@ -375,6 +420,7 @@ bool publish_send(struct fleet *fleet)
 	request = transaction_begin(fleet, TRANSACTION_CHANGE);
 	if (request && add_change(fleet, request)) {
 		set_sent(fleet, true);
+		fleet->publish->sent_ns = fleet->now_ns;
 		transaction_send(fleet, request);
 		return true;
 	}
@@ -451,6 +497,8 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 	recut_forget(fleet);
 	if (request->answer == ANSWER_OK) {
 		baseline_advance(fleet, fleet->publish->id, fleet->publish->given, request->zxid);
+		fleet->publish->took_ns = fleet->now_ns - fleet->publish->sent_ns;
+		note_move(fleet);
 		apply(fleet, change->kind == CHANGE_MAKE ? 0 : version, request->zxid);
 	} else if (request->answer == ANSWER_DENIED) {
 		finish(fleet, -EACCES);
@@ -552,6 +600,7 @@ void publish_recheck(struct fleet *fleet, bool changed)
 	struct publish *publish = fleet->publish;
 	struct change *change = publish->change;
 
+	note_move(fleet);
 	if ((!publish->again && !changed) || !change || publish->sent)
 		return;
 	publish->change = NULL;

@@ -31,6 +31,9 @@
 #define FLEET_PATIENCE_NS     UINT64_C(1500000000) /* a change waits for a coordinator */
 #define FLEET_RACES_NS	      (5 * NSEC_PER_SEC)   /* ... or while others are first */
 #define FLEET_RACE_NS	      UINT64_C(1000000)	   /* ... at random before the next try, doubled */
+#define FLEET_ROW_PARTS	      2	 /* changes in a row for such a part of R are enough: a pause ... */
+#define FLEET_PAUSE_PARTS     8	 /* ... of such a part of R, and more where answers are slow */
+#define FLEET_AGAIN_PARTS     32 /* a renewal that lost to a change is tried again so soon */
 
 /* Partitions: CHOOSING. */
 #define FLEET_HERD_NS	      (NSEC_PER_SEC / 5)  /* hosts that want the same at once come apart */

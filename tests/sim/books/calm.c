@@ -307,6 +307,20 @@ static void check_common(struct sim *sim, struct common *common)
 		sim_fail(sim, INVARIANT_FAIR, place, why);
 }
 
+/* Returns how many changes of settings all hosts have sent in the window. */
+static uint64_t changes_since(const struct sim *sim)
+{
+	uint64_t changes = 0;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+
+		if (host->link && host->life == host->life_before)
+			changes += host->link->sent.changes - host->traffic_before.changes;
+	}
+	return changes;
+}
+
 /* I4. */
 static void check_traffic(struct sim *sim, const struct host *host)
 {
@@ -322,6 +336,8 @@ static void check_traffic(struct sim *sim, const struct host *host)
 		host->link->sent.refused - host->traffic_before.refused,
 		host->link->sent.leases - host->traffic_before.leases,
 		host->link->sent.given - host->traffic_before.given,
+		host->link->sent.changes - host->traffic_before.changes,
+		changes_since(sim),
 	};
 	if (calm_check_traffic(&traffic, &host->limiters, &host->options.constants, why))
 		return;

@@ -55,7 +55,7 @@ int64_t ambush_gain(const struct request *request, uint32_t *tiles)
 	return gain;
 }
 
-static bool is_what(const struct request *request, enum ambush_what what)
+bool ambush_is(const struct request *request, enum ambush_what what)
 {
 	uint32_t tiles;
 
@@ -130,7 +130,7 @@ void ambush_sees(struct link *link, enum ambush_point point, const struct reques
 	struct ambush *ambush = &link->ambush;
 
 	if (!ambush->armed || ambush->point != point || link->dead ||
-	    !is_what(request, ambush->what))
+	    !ambush_is(request, ambush->what))
 		return;
 	ambush->armed = false;
 	if (is_of_process(ambush->deed) && point != AMBUSH_COMMITS)

@@ -83,6 +83,9 @@ void zookeeper_watches(struct connection *connection, struct watch *watch);
 /* ambush.c: @request of @link's host is at @point. */
 void ambush_sees(struct link *link, enum ambush_point point, const struct request *request);
 
+/* Tells whether @request is a @what, which says enough of it. */
+bool ambush_is(const struct request *request, enum ambush_what what);
+
 /*
  * Returns by how many leaves a transaction changes what its host leases, and the number of @tiles
  * that it makes of them.

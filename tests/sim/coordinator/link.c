@@ -331,6 +331,7 @@ static void count_transaction(struct traffic *sent, const struct request *reques
 	int64_t gain = ambush_gain(request, &tiles);
 
 	sent->transactions++;
+	sent->changes += ambush_is(request, AMBUSH_CHANGE);
 	if (gain > 0)
 		sent->leases += tiles;
 	else

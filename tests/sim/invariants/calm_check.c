@@ -32,6 +32,7 @@ enum {
 	LISTS_EACH = 8, /* in an R, of one limiter */
 	LISTS_MORE = 60,
 	READS_OF_REFUSAL = 16, /* all settings, with names that were left */
+	READS_OF_CHANGE = 4,   /* /g and the record, each once more if it has changed meanwhile */
 	READS_OF_RENEWAL = 2,  /* of the next host's node, and of the one after it */
 	READS_EACH = 8,
 };
@@ -198,13 +199,14 @@ bool calm_check_traffic(const struct traffic *traffic, const struct calm_limiter
 	lists -= lists < LISTS_OF_KEY * keys ? lists : LISTS_OF_KEY * keys;
 	rounds = (lists + LISTS_OF_ROUND - 1) / LISTS_OF_ROUND;
 	if (traffic->transactions <= 2 * renewals + DONE_EACH * each + traffic->refused +
-					     traffic->leases + wakes + keys &&
+					     traffic->leases + traffic->changes + wakes + keys &&
 	    traffic->leases <= LEASES_EACH * each + limiters->partitions +
 				       LEASES_OF_REFUSAL * traffic->refused &&
-	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds + keys &&
+	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds + keys + traffic->heard &&
 	    lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
 	    traffic->reads <= READS_OF_RENEWAL * renewals + READS_EACH * each + keys +
 				      traffic->transactions + limiters->partitions +
+				      READS_OF_CHANGE * traffic->heard +
 				      READS_OF_REFUSAL * traffic->refused)
 		return true;
 	snprintf(why, WHY_TEXT,

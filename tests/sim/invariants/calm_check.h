@@ -29,12 +29,14 @@
  *   - leases that were asked for: 41 for each limiter, of 20 partitions at most; in an hour of
  *     1,000 hosts 348 of 2,000 partitions. The bound is 60, and one for each partition; a
  *     transaction that was refused asked for 32 at most, which are asked for again;
- *   - transactions that were done, beside the renewals and one for each of those leases: 12 for
- *     each limiter; the bound is 25;
+ *   - transactions that were done, beside the renewals, one for each of those leases, and one for
+ *     each change of settings: 12 for each limiter; the bound is 25;
  *   - lists: 4.9 for each limiter and R; 6.7 in a fleet of 8 hosts with three limiters, one of
  *     them in another, whose hosts all made their claims anew every R, so that one limiter had 9.7
  *     of its 12. The bound is 8, and 60 for rounds that were woken;
  *   - reads of all settings anew, after a transaction that was refused: 10; the bound is 16;
+ *   - a change of settings, of any host, costs each host a read of /g and one of the limiter, and
+ *     both again if another one came meanwhile: 4 at most; it may refuse a transaction;
  *   - reads beside the derived ones: 2.5 for each limiter, in 7,122 windows of 400 other fleets.
  *     The bound is 8.
  *   In those, leases that were asked for were 39 for each limiter, transactions that were done
@@ -86,6 +88,8 @@ struct traffic {
 	uint64_t refused; /* transactions */
 	uint64_t leases;  /* asked for in transactions */
 	uint64_t given;	  /* leaves that were given back */
+	uint64_t changes; /* of settings: transactions that set /g ... */
+	uint64_t heard;	  /* ... of all hosts together */
 };
 
 /* Tells whether settings of a limiter keep a rate that every host can have a part of. */

@@ -441,6 +441,9 @@ static void test_a_host_that_asks_without_end_is_found(void **state)
 	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic.transactions = 68;
 	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.changes = 1;
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.changes = 0;
 	traffic.given = 1;
 	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic = (struct traffic){.transactions = 147, .leases = 80};
@@ -452,6 +455,8 @@ static void test_a_host_that_asks_without_end_is_found(void **state)
 	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic = (struct traffic){.transactions = 57, .refused = 57, .lists = 6};
 	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.heard = 1;
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic = (struct traffic){.lists = 249};
 	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic.lists = 250;
@@ -459,6 +464,10 @@ static void test_a_host_that_asks_without_end_is_found(void **state)
 	traffic = (struct traffic){.transactions = 10, .leases = 20, .reads = 80};
 	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic.reads = 81;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.heard = 1;
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.reads = 85;
 	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
 }
 
