@@ -473,6 +473,8 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 	double waiting = counts ? (double)holding_waiting(holding) : 0;
 	double more = counts && demand->counts_waiting ? waiting - demand->newest.waiting : 0;
 	uint64_t all_ns = periods * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT;
+	/* More of this limiter is of no use to readers that wait for a key, or a child. */
+	bool waits_below = !current && holding_waiting(holding);
 
 	if (!periods)
 		return;
@@ -487,7 +489,7 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 		.waiting = waiting,
 		.long_waiting = lacks && fleet->now_ns - current->asked_ns >= NSEC_PER_SEC,
 		.waited = demand->lacked || (lacks && waited_ns >= demand->waited_ns + all_ns),
-		.waited_part = part_of(waited_ns, demand->waited_ns, all_ns),
+		.waited_part = waits_below ? 0 : part_of(waited_ns, demand->waited_ns, all_ns),
 		.held = holding->usable,
 		.leaf = demand_leaf(holding),
 		.contended = demand->contested,
@@ -574,6 +576,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 	if (limits && (granted || !is_held_up_below(holding))) {
 		facts->need = need_of(holding);
 		facts->first = first_leaves(fleet, holding);
+		facts->waits_here = holding->limiter->turns.current;
 		facts->is_young = appetite_is_young(&demand->appetite);
 		facts->hunger = appetite_hunger(&demand->appetite);
 		if ((facts->need > 0 || granted || waiting || has_asked(fleet, demand)) &&

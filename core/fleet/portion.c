@@ -92,14 +92,23 @@ static uint32_t share_of(const struct portion_facts *facts)
 	return facts->is_seen ? facts->share.target : UINT32_MAX;
 }
 
+/* Returns what is kept for readers to come while no host claims any: the next one finds as much. */
+static uint32_t spare_of(const struct portion_facts *facts)
+{
+	uint32_t spare = facts->leaves / (facts->holders + 1);
+
+	return facts->claims || facts->need <= 0 ? 0 : spare - spare % facts->least;
+}
+
 /* Returns how many leaves are not too many. */
 static uint32_t most_of(const struct portion_facts *facts)
 {
 	double most = portion_most(facts);
+	uint32_t spare = spare_of(facts);
 
 	if (is_hungry(facts) || facts->need <= 0)
-		return 0;
-	return most < facts->leaves ? (uint32_t)most : facts->leaves;
+		return spare;
+	return most < facts->leaves ? most > spare ? (uint32_t)most : spare : facts->leaves;
 }
 
 /* Tells whether @excess, which is not wanted, goes back. */
@@ -121,7 +130,7 @@ static bool may_give(const struct portion *portion, const struct portion_facts *
 static void give_excess(struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
-	uint32_t most = most_of(facts);
+	uint32_t most = most_of(facts), spare = spare_of(facts);
 	uint32_t excess;
 
 	if (facts->kept <= most || facts->kept <= decision->wanted) {
@@ -129,7 +138,7 @@ static void give_excess(struct portion *portion, const struct portion_facts *fac
 		portion->is_first &= !facts->kept || facts->first;
 		return;
 	}
-	excess = facts->kept - decision->wanted;
+	excess = facts->kept - (spare > decision->wanted ? spare : decision->wanted);
 	if (!portion->excess_ns)
 		portion->excess_ns = facts->now_ns;
 	if (may_give(portion, facts, decision->wanted, excess))
@@ -243,6 +252,19 @@ static uint32_t lack_of(const struct portion_facts *facts, uint32_t wanted)
 	return is_short(facts, wanted) && limit > facts->kept ? limit - facts->kept : 0;
 }
 
+/* Returns how many are taken: while no host claims any, enough that it is the last time. */
+static uint32_t taken_of(const struct portion_facts *facts, uint32_t wanted)
+{
+	uint32_t lack = lack_of(facts, wanted), spare = spare_of(facts);
+	uint32_t most = facts->kept + facts->free / FIRST_PARTS;
+
+	spare = spare < most ? spare : most;
+	return (lack || (facts->waits_here && facts->first > facts->kept)) &&
+			       spare > facts->kept + lack
+		       ? spare - facts->kept
+		       : lack;
+}
+
 /* Tells whether so much is lacking that it is looked for again and again. */
 static bool is_lacking(const struct portion_facts *facts, uint32_t wanted)
 {
@@ -282,7 +304,7 @@ static void choose_look(struct portion *portion, const struct portion_facts *fac
 	bool concerns = facts->kept || facts->claimed, wakes;
 
 	if (!decision->gives)
-		decision->takes = lack_of(facts, decision->wanted);
+		decision->takes = taken_of(facts, decision->wanted);
 	if (facts->is_looking || facts->is_claiming)
 		return;
 	/* Leaves that came free are of no use to a host that lacks none. */

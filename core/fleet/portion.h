@@ -6,15 +6,18 @@
  *    slack is half of that. While one is, all slack together is a 256th of the limiter, and each
  *    holder has an equal part: readers at random times then wait equally long on all hosts. But
  *    children that come before a host that is short have the slack that wants.h says.
- * 2. A host that lacks leaves lists the tiles and takes free ones. If there are not enough, it
- *    claims what it wants, and all holders are told. A host that holds nothing takes half of what
- *    is free, or all where no host holds any, so that the first reader need not wait: the rests of
- *    the tiles come along. The leaves that it does not want go back as soon as readers are served.
+ * 2. A host that lacks leaves lists the tiles and takes free ones. While no host claims any it
+ *    takes its spare part (3), also when a reader waits whom its leaves would not serve in a tenth
+ *    of a second: then it need not come again. If there are not enough, it claims what it wants,
+ *    and all holders are told. A host that holds nothing takes half of what is free, or all where
+ *    no host holds any, so that the first reader need not wait: the rests of the tiles come along.
+ *    The leaves beyond its spare part go back as soon as readers are served.
  * 3. A host that is told gives back what it does not want: at once if that is much, and all of it
  *    once it is a third of `lease` old. Much is more than an eighth of what it keeps, and more than
  *    a half while its need was seen for less than 5 s: few tokens show little, and a host would
  *    give back what it takes a moment later. While no host claims any, it keeps up to twice what it
- *    wants, and all until its buckets are full.
+ *    wants, and all until its buckets are full; and while readers ask, its spare part for those to
+ *    come: as much as each holder would have if there were one more.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
  *    the rest back at once; a thousandth of the limiter too much is no matter, unless another
@@ -75,6 +78,7 @@ struct portion_facts {
 	uint32_t hunger;   /* wanted by readers that wait without a break: appetite_hunger(), 0 */
 	uint32_t exact;	   /* wanted for slots, without slack */
 	uint32_t first;	   /* wanted by readers that wait where nothing is held; 0: none does */
+	bool waits_here;   /* a reader waits for tokens of this limiter, not of one below it */
 	uint32_t kept;	   /* held, waiting, or being taken */
 	uint32_t in_use;   /* of them: for slots that are open */
 	uint64_t turn_ns;  /* so long ago the last was taken */

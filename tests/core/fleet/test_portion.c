@@ -192,6 +192,63 @@ static void test_a_small_excess_goes_as_a_whole_when_it_is_old(void **state)
 	assert_int_equal(decision.gives, 46);
 }
 
+static void test_where_no_host_claims_what_readers_may_need_stays(void **state)
+{
+	struct portion_facts facts = facts_of();
+	struct portion portion = {0};
+	struct portion_decision decision;
+
+	(void)state;
+	/* 819: as much for each of four holders, and for the next one. */
+	facts.kept = 819;
+	facts.need = 1;
+	portion_decide(&portion, &facts, &decision);
+	facts.now_ns += 60 * SEC;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 0);
+	/* Another host claims, and has what is not wanted. */
+	facts.claims = facts.is_seen = true;
+	facts.share.target = 4096;
+	assert_int_equal(decide(&facts).gives, 814);
+}
+
+static void test_a_host_that_lacks_leaves_takes_enough_for_some_time(void **state)
+{
+	struct portion_facts facts = facts_of();
+
+	(void)state;
+	facts.kept = 100;
+	facts.free = 3000;
+	assert_int_equal(decide(&facts).takes, 719);
+	facts.free = 1200;
+	assert_int_equal(decide(&facts).takes, 600);
+	/* It takes what it wants in any case; if others claim, no more than that. */
+	facts.free = 20;
+	assert_int_equal(decide(&facts).takes, 500);
+	facts.free = 3000;
+	facts.claims = facts.is_seen = true;
+	facts.share.target = 4096;
+	assert_int_equal(decide(&facts).takes, 304);
+}
+
+static void test_a_reader_that_waits_has_its_host_take_what_is_free(void **state)
+{
+	struct portion_facts facts = facts_of();
+
+	(void)state;
+	facts.need = 4;
+	facts.kept = 6;
+	facts.free = 3000;
+	assert_int_equal(decide(&facts).takes, 0);
+	facts.first = 41;
+	assert_int_equal(decide(&facts).takes, 0);
+	facts.waits_here = true;
+	assert_int_equal(decide(&facts).takes, 813);
+	facts.claims = facts.is_seen = true;
+	facts.share.target = 4096;
+	assert_int_equal(decide(&facts).takes, 0);
+}
+
 static void test_where_no_host_is_short_twice_what_is_wanted_stays(void **state)
 {
 	struct portion_facts facts = facts_of();
@@ -206,7 +263,7 @@ static void test_where_no_host_is_short_twice_what_is_wanted_stays(void **state)
 	assert_int_equal(decision.gives, 0);
 	facts.kept = 1200;
 	portion_decide(&portion, &facts, &decision);
-	assert_int_equal(decision.gives, 600);
+	assert_int_equal(decision.gives, 381);
 	facts.need = 0;
 	portion_decide(&portion, &facts, &decision);
 	facts.now_ns += 60 * SEC;
@@ -347,7 +404,7 @@ static void test_the_first_reader_has_half_of_what_is_free_or_all(void **state)
 	assert_int_equal(decision.gives, 0);
 	facts.saves = false;
 	portion_decide(&portion, &facts, &decision);
-	assert_int_equal(decision.gives, 4072);
+	assert_int_equal(decision.gives, 4096 - 819);
 }
 
 static void test_slots_are_wanted_without_slack_and_leaves_of_open_ones_stay(void **state)
@@ -595,6 +652,9 @@ int main(void)
 		cmocka_unit_test(test_leaves_that_are_only_kept_for_readers_are_not_claimed),
 		cmocka_unit_test(test_nothing_is_looked_at_before_a_claim_is_sent),
 		cmocka_unit_test(test_a_small_excess_goes_as_a_whole_when_it_is_old),
+		cmocka_unit_test(test_where_no_host_claims_what_readers_may_need_stays),
+		cmocka_unit_test(test_a_host_that_lacks_leaves_takes_enough_for_some_time),
+		cmocka_unit_test(test_a_reader_that_waits_has_its_host_take_what_is_free),
 		cmocka_unit_test(test_where_no_host_is_short_twice_what_is_wanted_stays),
 		cmocka_unit_test(test_all_above_the_share_goes_and_what_is_wanted_is_claimed),
 		cmocka_unit_test(test_a_holder_looks_when_it_is_told_of_claims),
