@@ -33,7 +33,7 @@ struct pace_take {
 /* Returns the take to ask for, for @left bytes, 1 to PACE_PIECE. */
 struct pace_take pace_next(const struct pace *pace, uint64_t left);
 
-/* Input has come at @now_ns, of a clock that stands still never. */
+/* Input has come at @now_ns, of a clock that is never set back. */
 void pace_input(struct pace *pace, uint64_t now_ns);
 
 /* @take was refused for its patience. */

@@ -368,14 +368,17 @@ static void note_move(struct fleet *fleet)
 /*
  * Returns when the next change may be sent. Each change refuses what others send that have not
  * applied it yet, also their renewals: after many in a row, of whatever hosts, there is a pause.
+ * No change waits for longer than one: hosts nearer to the coordinator may have shorter ones.
  */
 static uint64_t next_ns(const struct fleet *fleet)
 {
 	const struct publish *publish = fleet->publish;
 	uint64_t row_ns = publish->moved_ns - publish->row_ns, paused_ns = 0;
+	uint64_t from_ns = publish->moved_ns < publish->since_ns ? publish->moved_ns
+								 : publish->since_ns;
 
 	if (row_ns >= fleet->constants.renewal_ns / FLEET_ROW_PARTS && !membership_is_alone(fleet))
-		paused_ns = publish->moved_ns + pause_ns(fleet);
+		paused_ns = from_ns + pause_ns(fleet);
 	return publish->next_ns > paused_ns ? publish->next_ns : paused_ns;
 }
 

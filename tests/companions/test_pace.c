@@ -13,7 +13,7 @@
 /* A copy of input that is always there, by a bucket of no burst. */
 struct copy {
 	struct pace pace;
-	uint64_t now_ns, takes, tokens;
+	uint64_t now_ns, tokens;
 	uint64_t left; /* bytes of the piece */
 };
 
@@ -41,7 +41,6 @@ static void copy_for(struct copy *copy, uint64_t span_ns, uint64_t rate)
 			continue;
 		}
 		copy->now_ns += wait_ns + 1;
-		copy->takes++;
 		copy->tokens += take.least;
 		copy->left -= take.least;
 		pace_granted(&copy->pace, &take, take.least, copy->now_ns);

@@ -195,7 +195,7 @@ static void worked(struct sim *sim, struct reader *reader, int err)
 {
 	struct worker *worker = (struct worker *)reader;
 
-	if (worker->pipes && err == -EBUSY) {
+	if (worker->pipes && err == -EBUSY && worker->take.least > 1) {
 		pace_refused(&worker->pace, &worker->take);
 		sim_later(sim, reader->place->host, &worker->turn, sim->now_ns);
 		return;
