@@ -1630,9 +1630,16 @@ class Rights:
 
 
 def shared_out(scene):
-    """A fleet of three hosts that has shared out all of a limiter."""
+    """
+    A fleet of three hosts that has shared out a limiter evenly, so that no part of it is about to
+    change hands.
+    """
     fleet = scene.loaded(3, options=[])
-    eventually(lambda: fleet.entitled() > 99, fleet.where)
+
+    def even():
+        shares = [fleet.entitled([host]) for host in fleet.hosts]
+        return sum(shares) > 99 and min(shares) > 29
+    eventually(even, fleet.where)
     return fleet
 
 
