@@ -236,12 +236,12 @@ static void choose_claim(struct portion *portion, const struct portion_facts *fa
 }
 
 /*
- * Tells whether claims of others concern this host: it claims, too, or has more than an equal part
- * would be with one host more.
+ * Tells whether claims of others concern this host: its share is less than it wants, or it has more
+ * than an equal part would be with one host more.
  */
-static bool has_stake(const struct portion_facts *facts)
+static bool has_stake(const struct portion_facts *facts, uint32_t wanted)
 {
-	return facts->claimed || facts->kept > facts->leaves / (facts->holders + 1);
+	return share_of(facts) < wanted || facts->kept > facts->leaves / (facts->holders + 1);
 }
 
 /* Returns how many more leaves this host should have. */
@@ -274,12 +274,15 @@ static bool is_lacking(const struct portion_facts *facts, uint32_t wanted)
 }
 
 /*
- * Returns how long after a look the next one may be because claims have changed. A host with a
- * stake may help others at once; the others only learn how much slack they may keep.
+ * Returns how long after a look the next one may be because claims have changed. A host that lacks
+ * leaves may find some, and one with a stake may help others, at once; the others only learn how
+ * much slack they may keep.
  */
-static uint64_t spacing_ns(const struct portion_facts *facts)
+static uint64_t spacing_ns(const struct portion_facts *facts, uint32_t wanted)
 {
-	return has_stake(facts) ? facts->renewal_ns / GIVING_PARTS : facts->lease_ns / YOUNG_PARTS;
+	bool hurries = has_stake(facts, wanted) || lack_of(facts, wanted);
+
+	return hurries ? facts->renewal_ns / GIVING_PARTS : facts->lease_ns / YOUNG_PARTS;
 }
 
 /*
@@ -302,19 +305,20 @@ static void choose_look(struct portion *portion, const struct portion_facts *fac
 			struct portion_decision *decision)
 {
 	bool concerns = facts->kept || facts->claimed, wakes;
+	uint32_t wanted = decision->wanted;
 
 	if (!decision->gives)
-		decision->takes = taken_of(facts, decision->wanted);
+		decision->takes = taken_of(facts, wanted);
 	if (facts->is_looking || facts->is_claiming)
 		return;
 	/* Leaves that came free are of no use to a host that lacks none. */
-	wakes = facts->is_woken && facts->kept < decision->wanted;
+	wakes = facts->is_woken && facts->kept < wanted;
 	if (concerns && (facts->is_stale || wakes || (facts->claims && !facts->is_seen)))
-		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts) ||
+		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts, wanted) ||
 				  (wakes && is_woken(portion, facts));
 	if (decision->takes && !facts->is_unmet)
 		decision->looks = true;
-	if (portion->look_ns == NEVER_NS && is_lacking(facts, decision->wanted))
+	if (portion->look_ns == NEVER_NS && is_lacking(facts, wanted))
 		decision->looks = true;
 	if (decision->takes || (facts->claims && concerns))
 		decision->looks |= facts->now_ns >= portion->look_ns;
@@ -324,8 +328,9 @@ uint64_t portion_looked(struct portion *portion, const struct portion_facts *fac
 {
 	uint32_t share = facts->share.target, before = portion->share;
 	uint32_t change = share > before ? share - before : before - share;
-	bool same = change <= near(facts, share) && facts->holders == portion->holders;
-	uint32_t wanted;
+	uint32_t wanted = wanted_of(facts, asked_of(portion, facts));
+	bool same = !has_stake(facts, wanted) ||
+		    (change <= near(facts, share) && facts->holders == portion->holders);
 
 	portion->share = share;
 	portion->holders = facts->holders;
@@ -335,7 +340,6 @@ uint64_t portion_looked(struct portion *portion, const struct portion_facts *fac
 	if (portion->look_every_ns < facts->lease_ns)
 		return portion->look_every_ns;
 	portion->look_every_ns = facts->lease_ns;
-	wanted = wanted_of(facts, asked_of(portion, facts));
 	return facts->is_watched && !is_lacking(facts, wanted) ? NEVER_NS : facts->lease_ns;
 }
 

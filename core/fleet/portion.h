@@ -25,8 +25,10 @@
  *    served are not claimed.
  * 5. A host looks when it lacks leaves, when claims change that concern it, and at once when
  *    another host gave back what it lacks, or is gone; else every R at first, ever more seldom,
- *    and not at all once nothing has changed for a `lease`. It does not look again before it has
- *    sent the claim that the last look has led to.
+ *    and not at all once nothing that concerns it has changed for a `lease`. Changes concern a
+ *    host whose share is less than it wants, or that has more than an equal part, and it looks
+ *    soon: the others may have more slack one day. It does not look again before it has sent the
+ *    claim that the last look has led to.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
  *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
  *    token yet does not go while a reader waits for one. A turn ends with the last token that comes

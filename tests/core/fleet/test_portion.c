@@ -327,6 +327,27 @@ static void test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_par
 	assert_false(looks(&facts));
 }
 
+static void test_told_again_a_host_that_claims_looks_soon_if_it_lacks_leaves(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.claimed = facts.kept = 404;
+	facts.is_stale = true;
+	facts.listed_ns = facts.now_ns - SEC;
+	assert_false(looks(&facts));
+	/* Its need is above what it keeps, ... */
+	facts.need = 500;
+	facts.is_unmet = true;
+	assert_true(looks(&facts));
+	/* ... or its share is below what it wants. */
+	facts = contended(402);
+	facts.claimed = facts.kept = 402;
+	facts.is_stale = true;
+	facts.listed_ns = facts.now_ns - SEC;
+	assert_true(looks(&facts));
+}
+
 static void test_leaves_that_came_free_are_looked_for_at_once_after_any_other_look(void **state)
 {
 	struct portion portion = {.look_ns = NEVER_NS};
@@ -480,6 +501,7 @@ static void test_looks_that_show_nothing_new_become_rare(void **state)
 	struct portion portion = {0};
 
 	(void)state;
+	facts.kept = 1000;
 	assert_true(portion_looked(&portion, &facts) == 3 * SEC / 2);
 	assert_true(portion_looked(&portion, &facts) == 3 * SEC);
 	for (int i = 0; i < 10; i++)
@@ -487,6 +509,19 @@ static void test_looks_that_show_nothing_new_become_rare(void **state)
 	assert_true(portion_looked(&portion, &facts) == 15 * SEC);
 	facts.share.target = 2048;
 	assert_true(portion_looked(&portion, &facts) == 3 * SEC / 2);
+}
+
+static void test_a_host_that_has_its_part_does_not_look_again_because_shares_change(void **state)
+{
+	struct portion_facts facts = contended(1024);
+	struct portion portion = {0};
+
+	(void)state;
+	facts.kept = 404;
+	facts.is_watched = true;
+	for (int i = 0; i < 5; i++, facts.share.target++, facts.holders++)
+		(void)portion_looked(&portion, &facts);
+	assert_true(portion_looked(&portion, &facts) == NEVER_NS);
 }
 
 /* Room for the claims and the holders of a test. */
@@ -660,6 +695,7 @@ int main(void)
 		cmocka_unit_test(test_a_holder_looks_when_it_is_told_of_claims),
 		cmocka_unit_test(
 			test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_part),
+		cmocka_unit_test(test_told_again_a_host_that_claims_looks_soon_if_it_lacks_leaves),
 		cmocka_unit_test(
 			test_leaves_that_came_free_are_looked_for_at_once_after_any_other_look),
 		cmocka_unit_test(
@@ -671,6 +707,8 @@ int main(void)
 		cmocka_unit_test(test_a_claim_of_what_is_held_is_raised_by_any_amount),
 		cmocka_unit_test(test_at_rest_nothing_is_looked_at),
 		cmocka_unit_test(test_looks_that_show_nothing_new_become_rare),
+		cmocka_unit_test(
+			test_a_host_that_has_its_part_does_not_look_again_because_shares_change),
 		cmocka_unit_test(test_a_holder_without_a_claim_wants_what_it_holds),
 		cmocka_unit_test(test_all_that_a_holder_without_a_claim_has_is_its_due),
 		cmocka_unit_test(test_a_claimant_lacks_what_matters_to_it),
