@@ -7,7 +7,7 @@ enum {
 	MEAN_PERIODS = 300,   /* the mean forgets what is older */
 	SIGMAS = 4,	      /* chance goes so far: then about once in hours */
 	DRAIN_PERIODS = 20,   /* in so many a backlog is worked off ... */
-	BACKLOG_PERIODS = 20, /* ... after readers waited for so many without a break */
+	BACKLOG_PERIODS = 18, /* ... after readers waited for so many without a break */
 	HUNGRY_PERIODS = 5,   /* of waiting without a break */
 	BEHIND_PERIODS = 15,  /* in which readers waited often ... */
 	OFTEN_PARTS = 5,      /* ... that is such a part of the time: ... */
@@ -23,8 +23,10 @@ enum {
 	GRANTS_LEAST = 4,  /* show that readers ask again: the number of those that wait ... */
 	STEADY_PARTS = 32, /* ... changes by no more than such a part of what was granted */
 	VAIN_MAX = 2,
-	GROWTH = 8,	    /* once more was of use */
-	SILENT_TOKENS = 10, /* that were expected and do not come are no chance */
+	GROWTH = 8,	     /* once more was of use */
+	SPREAD_SECONDS = 30, /* the variance forgets what is older ... */
+	SPREAD_MOST = 4,     /* ... and of a single second counts so many times the mean at most */
+	SILENT_TOKENS = 10,  /* that were expected and do not come are no chance */
 };
 
 /* Of a mean of @expected tokens, as few come at random that two more are no change either. */
@@ -74,6 +76,20 @@ static void note_silence(struct appetite *appetite, bool silent)
 		return;
 	appetite->sum = appetite->lively = 0;
 	appetite->periods = APPETITE_SECOND / 2.0;
+}
+
+/* Notes how far the last second was from the mean. */
+static void note_spread(struct appetite *appetite)
+{
+	double expected = appetite->sum / appetite->periods * APPETITE_SECOND;
+	double off = last(appetite, APPETITE_SECOND) - expected;
+
+	if (appetite->period % APPETITE_SECOND || expected <= 0)
+		return;
+	off = fmin(off * off / expected, SPREAD_MOST);
+	if (appetite->seconds < SPREAD_SECONDS)
+		appetite->seconds++;
+	appetite->spread += (off - 1 - appetite->spread) / appetite->seconds;
 }
 
 static void note_mean(struct appetite *appetite, double asked)
@@ -198,13 +214,16 @@ static void probe(struct appetite *appetite, const struct appetite_facts *facts)
 		appetite->steps++;
 }
 
-/* Ends a probe. The tokens that were asked for meanwhile are what readers want, if that is more. */
+/*
+ * Ends a probe. The tokens that were asked for meanwhile are what readers want, if that is more and
+ * was not in @vain: then chance had begun it.
+ */
 static void end_probe(struct appetite *appetite, bool vain)
 {
 	double asked = last(appetite, appetite->grown_periods);
 	double mean = appetite->sum / appetite->periods * appetite->grown_periods;
 
-	if (asked * MORE_PARTS >= mean * (MORE_PARTS + 1)) {
+	if (!vain && asked * MORE_PARTS >= mean * (MORE_PARTS + 1)) {
 		appetite->sum = asked;
 		appetite->periods = appetite->grown_periods;
 	}
@@ -281,6 +300,7 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	appetite->waiting[appetite->period] = (float)facts->waiting;
 	appetite->rest -= appetite->rest > 0;
 	note_mean(appetite, facts->asked);
+	note_spread(appetite);
 	note_silence(appetite, facts->asked <= 0 && facts->waiting <= 0);
 	note_hunger(appetite, facts);
 }
@@ -298,6 +318,11 @@ double appetite_need(const struct appetite *appetite, const struct appetite_fact
 uint32_t appetite_hunger(const struct appetite *appetite)
 {
 	return appetite->wanted;
+}
+
+double appetite_chance(const struct appetite *appetite)
+{
+	return fmin(fmax(1 + appetite->spread, 0), 1);
 }
 
 bool appetite_is_young(const struct appetite *appetite)

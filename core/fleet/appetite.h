@@ -12,7 +12,8 @@
  * so for half a second is hungry: it wants twice as much. If half of that is made use of, and they
  * still wait, it wants eight times as much, and so on. If not, that was in vain: the next time
  * readers have to wait for twice as long, and half as much more is wanted. Where other readers wait
- * for two seconds, as much is wanted as serves all that wait in two seconds more.
+ * for 1.8 s, or one of them for 0.9 s, as much is wanted as serves all that wait in two seconds
+ * more.
  *
  * A reader that works between tokens waits for a part of the time only, and so do readers that
  * come by themselves: they are told apart by a probe. Where readers waited for a fifth of the last
@@ -20,12 +21,12 @@
  * much if they wait for long, or no host is short. If at least half of that is asked for, and they
  * still wait so often, more follows, and so on; the tokens that were asked for meanwhile are what
  * they want. Where few tokens come that may be chance: then nothing more follows but from what
- * they are seen to want. If not, it was in vain, and the next probe comes half a minute later,
- * then a minute, then two.
+ * they are seen to want. If not, it was in vain and shows nothing, and the next probe comes half a
+ * minute later, then a minute, then two.
  *
- * The slack is a number of leaves that does not depend on the demand. Readers that come at random
- * wait for about 1/(2 s) on average where the slack is s tokens a second, whatever their rate
- * (M/D/1: Kleinrock, "Queueing Systems" 1, 5.8).
+ * Readers who come at random need slack beyond that (portion.h). The variance of the tokens that
+ * they ask for in a second tells them from steady ones: of these it is far less than the mean, of
+ * those that come independently of each other it is the mean (Poisson).
  */
 #ifndef RATEFS_CORE_APPETITE_H
 #define RATEFS_CORE_APPETITE_H
@@ -47,6 +48,8 @@ struct appetite {
 	double sum, periods;		 /* the mean: tokens asked for in so many periods ... */
 	double lively;			 /* ... per period when some were asked for last ... */
 	uint32_t silent;		 /* ... so many periods ago, with none waiting since */
+	double spread;			 /* of a second's tokens, less 1: variance by mean ... */
+	uint8_t seconds;		 /* ... over so many */
 	uint32_t wanted;		 /* leaves, of hungry readers; 0: they are not */
 	uint32_t grown_from;		 /* leaves that were held before ... */
 	uint32_t grown_periods;		 /* ... more was got, so long ago */
@@ -59,7 +62,7 @@ struct appetite {
 struct appetite_facts {
 	double asked;	    /* tokens that were asked for */
 	double waiting;	    /* tokens that are waited for ... */
-	bool long_waiting;  /* ... by a reader for a second or more */
+	bool long_waiting;  /* ... by a reader for long */
 	bool waited;	    /* readers waited all the time, and all that could be granted was */
 	double waited_part; /* else: the part of the time, below 1, that a reader waited */
 	uint32_t held;	    /* leaves */
@@ -73,6 +76,12 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 /* Leaves that what is asked for needs, without slack; those that are wanted because of hunger. */
 double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts);
 uint32_t appetite_hunger(const struct appetite *appetite);
+
+/*
+ * Returns how much readers come at random: the variance of the tokens that are asked for in a
+ * second, by their mean. 0: steadily; 1: independently of each other (Poisson), or not known yet.
+ */
+double appetite_chance(const struct appetite *appetite);
 
 /* Tells whether the mean is of less than 5 s: few tokens, of which the next may halve it. */
 bool appetite_is_young(const struct appetite *appetite);

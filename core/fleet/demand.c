@@ -31,6 +31,8 @@ static const double NEED_LEAST = 0.01;
 
 static const double ALMOST_ALL = 0.99;
 
+enum { LONG_WAITING_NS = 900000000 };
+
 enum { VAIN_DOUBLINGS_MAX = 5 };
 
 /* Counts of one DEMAND_PERIOD_NS. */
@@ -487,7 +489,7 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 		.asked = fmax(((double)(int64_t)(tokens - demand->tokens) + more) / (double)periods,
 			      0),
 		.waiting = waiting,
-		.long_waiting = lacks && fleet->now_ns - current->asked_ns >= NSEC_PER_SEC,
+		.long_waiting = lacks && fleet->now_ns - current->asked_ns >= LONG_WAITING_NS,
 		.waited = demand->lacked || (lacks && waited_ns >= demand->waited_ns + all_ns),
 		.waited_part = waits_below ? 0 : part_of(waited_ns, demand->waited_ns, all_ns),
 		.held = holding->usable,
@@ -569,6 +571,8 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 	bool limits = settings_limit(holding->settings);
 	uint64_t waiting = holding_waiting(holding);
 
+	if (!isinf(demand->newest.leaf))
+		facts->leaf = demand->newest.leaf * (double)(NSEC_PER_SEC / DEMAND_PERIOD_NS);
 	if (holding->limiter->removed || session_is_leaving(fleet) ||
 	    !holding_needs_leases(holding))
 		return;
@@ -577,6 +581,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 		facts->need = need_of(holding);
 		facts->first = first_leaves(fleet, holding);
 		facts->waits_here = holding->limiter->turns.current;
+		facts->chance = appetite_chance(&demand->appetite);
 		facts->is_young = appetite_is_young(&demand->appetite);
 		facts->hunger = appetite_hunger(&demand->appetite);
 		if ((facts->need > 0 || granted || waiting || has_asked(fleet, demand)) &&

@@ -4,7 +4,10 @@
 #include <math.h>
 
 enum {
-	SLACK_PARTS = 256, /* of the limiter: the slack of all holders together */
+	IDLE_PARTS = 23,   /* of the limiter: slack while a host is short, of which ... */
+	ROOT_PARTS = 2,	   /* ... such a part of the root of a demand is idle anyway, ... */
+	DEMAND_PARTS = 32, /* ... and of the demand */
+	SLACK_PARTS = 256, /* of the limiter: all holders together have it at least */
 	PLENTY_PARTS = 2,  /* of the demand: the slack while no host is short */
 	FIRST_PARTS = 2,   /* of what is free: so much is taken for the first readers */
 	BAND_MOST = 2,	   /* so many times the slack is kept ... */
@@ -21,14 +24,30 @@ enum {
 	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
 };
 
+/* No more slack is kept than makes readers who come at random wait so long. */
+static const double WAIT_S = 0.05;
+
+/* Returns this host's part of the slack, less what is idle anyway. See rule 1. */
+static double part_of_idle(const struct portion_facts *facts)
+{
+	double root = sqrt(facts->need), tokens = facts->need * facts->leaf;
+	double part = facts->leaves * root / (root + facts->share.roots) / IDLE_PARTS;
+	double anyway = sqrt(tokens) / ROOT_PARTS + tokens / DEMAND_PARTS;
+	double most = (sqrt(tokens * tokens + 2 * tokens / WAIT_S) - tokens) / 2;
+
+	return facts->chance * fmin(part - anyway / facts->leaf, most / facts->leaf);
+}
+
 static double slack_of(const struct portion_facts *facts)
 {
-	double equal = (double)facts->leaves / SLACK_PARTS / facts->holders;
-	double plenty = facts->need / PLENTY_PARTS;
+	double least = (double)facts->leaves / SLACK_PARTS / facts->holders;
 
 	if (!facts->claims)
-		return fmax(equal, plenty);
-	return fmax(equal, facts->ahead);
+		return fmax(least, facts->need / PLENTY_PARTS);
+	least = fmax(least, facts->ahead);
+	if (facts->leaf <= 0 || facts->need <= 0 || facts->is_young)
+		return least;
+	return fmax(least, part_of_idle(facts));
 }
 
 double portion_plain(const struct portion_facts *facts)
@@ -420,9 +439,25 @@ static struct share weigh_pieces(const struct claim_line *line, const struct cla
 	return share;
 }
 
+/* Sums up what other hosts of @line hold that get all they want: they have slack, too. */
+static double roots_of(const struct claim_line *line, const struct share *share)
+{
+	double roots = 0;
+
+	for (uint32_t i = 0; i < line->count; i++) {
+		const struct claim *claim = &line->claims[i];
+		bool is_short = share->target != UINT32_MAX && claim->gets < claim->wanted;
+
+		if (claim->sequence != line->own && !is_short)
+			roots += sqrt(claim->is_due ? claim->wanted : claim->held);
+	}
+	return roots;
+}
+
 struct share portion_weigh(struct claim_line *line, const struct holder *holders, uint32_t count,
 			   const struct claim *own, uint32_t leaves, uint32_t least)
 {
+	struct share share;
 	uint64_t last = 0;
 
 	for (uint32_t i = 0; i < line->count; i++) {
@@ -458,5 +493,7 @@ struct share portion_weigh(struct claim_line *line, const struct holder *holders
 	}
 	if ((uint64_t)line->count * least > leaves)
 		return weigh_pieces(line, own, leaves, least);
-	return share_weigh(line, 0, leaves);
+	share = share_weigh(line, 0, leaves);
+	share.roots = roots_of(line, &share);
+	return share;
 }

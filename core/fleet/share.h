@@ -25,6 +25,8 @@ struct share {
 	bool starving;
 	/* ... and another claimant lacks more than a part of SHARE_NEAR_PARTS of its share. */
 	bool lacking;
+	/* Of what others hold that are not short: the sum of square roots. By portion_weigh(). */
+	double roots;
 	uint32_t target;	/* this host's share then; UINT32_MAX: there is none */
 	uint32_t target_behind; /* its share at the end of the line, if there is a target */
 };

@@ -107,6 +107,42 @@ static void test_chance_is_no_change(void **state)
 	}
 }
 
+/* Passes 60 s of readers that come at random, independently of each other: @mean a period. */
+static void pass_at_random(struct reader *reader, double mean, uint32_t *random)
+{
+	for (int i = 0; i < 600; i++) {
+		double asked = -1;
+
+		for (double left = mean; left > 0; asked++) {
+			*random = *random * 1103515245 + 12345;
+			left += log(((*random >> 16) + 0.5) / 65536);
+		}
+		pass(reader, 1, asked, false);
+	}
+}
+
+static void test_readers_at_random_are_told_from_steady_ones(void **state)
+{
+	uint32_t random = 1;
+
+	(void)state;
+	for (double mean = 0.1; mean < 20; mean *= 4) {
+		struct reader reader = reader_of(4000);
+		double sum = 0;
+
+		assert_true(appetite_chance(&reader.appetite) == 1);
+		for (int i = 0; i < 20; i++) {
+			pass_at_random(&reader, mean, &random);
+			sum += appetite_chance(&reader.appetite);
+		}
+		assert_true(sum / 20 > 0.75);
+		reader = reader_of(4000);
+		for (int i = 0; i < 900; i++)
+			pass(&reader, 1, floor((i + 1) * mean) - floor(i * mean), false);
+		assert_true(appetite_chance(&reader.appetite) < 0.2);
+	}
+}
+
 static void test_a_backlog_is_worked_off_in_two_seconds(void **state)
 {
 	struct reader reader = reader_of(100);
@@ -118,7 +154,7 @@ static void test_a_backlog_is_worked_off_in_two_seconds(void **state)
 	reader.facts.long_waiting = true;
 	assert_true(fabs(need_a_second(&reader) - 30) < 1);
 	reader.facts.long_waiting = false;
-	pass(&reader, 19, 1, true);
+	pass(&reader, 17, 1, true);
 	assert_true(fabs(need_a_second(&reader) - 10) < 1);
 	pass(&reader, 1, 1, true);
 	assert_true(fabs(need_a_second(&reader) - 30) < 1);
@@ -346,6 +382,7 @@ static void test_a_use_ends_the_vain_tries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_readers_at_random_are_told_from_steady_ones),
 		cmocka_unit_test(test_a_steady_reader_needs_what_it_asks_for),
 		cmocka_unit_test(test_a_change_is_seen_within_a_second),
 		cmocka_unit_test(test_ten_tokens_that_do_not_come_end_a_small_demand),

@@ -1,6 +1,7 @@
 /* Tests of portion: how much a host wants, takes, gives back and claims. */
 #include "core/fleet/portion.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,6 +46,72 @@ static struct portion_decision decide(const struct portion_facts *facts)
 
 	portion_decide(&portion, facts, &decision);
 	return decision;
+}
+
+/* A host of 2.5/s of 500/s that others are short beside, whose readers come at random. */
+static struct portion_facts light(double roots)
+{
+	struct portion_facts facts = contended(1024);
+
+	facts.leaf = 500.0 / 4096;
+	facts.need = 2.5 / facts.leaf;
+	facts.chance = 1;
+	facts.share.roots = roots;
+	return facts;
+}
+
+static double slack_a_second(const struct portion_facts *facts)
+{
+	return (portion_plain(facts) - facts->need) * facts->leaf;
+}
+
+static void test_hosts_that_are_not_short_share_the_slack_by_roots(void **state)
+{
+	double root = sqrt(2.5 * 4096 / 500);
+	struct portion_facts facts = light(4 * root);
+	double idle = 500.0 / 23, anyway = sqrt(2.5) / 2 + 2.5 / 32;
+
+	(void)state;
+	assert_true(fabs(slack_a_second(&facts) - (idle / 5 - anyway)) < 0.01);
+	/* One that wants four times as much has two parts of it. */
+	facts.need *= 4;
+	anyway = sqrt(10) / 2 + 10.0 / 32;
+	assert_true(fabs(slack_a_second(&facts) - (idle / 3 - anyway)) < 0.01);
+	/* It is used up by many hosts; each has some. */
+	facts = light(100 * root);
+	assert_true(fabs(slack_a_second(&facts) - 500.0 / 256 / 4) < 0.01);
+}
+
+static void test_no_host_has_more_slack_than_readers_need_who_wait_for_50_ms(void **state)
+{
+	struct portion_facts facts = light(0);
+	double s = slack_a_second(&facts);
+
+	(void)state;
+	assert_true(fabs(2.5 / (2 * s * (2.5 + s)) - 0.05) < 0.001);
+	facts.need *= 0.01;
+	s = slack_a_second(&facts);
+	assert_true(s < 1 && fabs(0.025 / (2 * s * (0.025 + s)) - 0.05) < 0.001);
+}
+
+static void test_readers_that_come_steadily_need_no_slack(void **state)
+{
+	struct portion_facts facts = light(0);
+	double all = slack_a_second(&facts), least = 500.0 / 256 / 4;
+
+	(void)state;
+	facts.chance = 0.5;
+	assert_true(fabs(slack_a_second(&facts) - all / 2) < 0.01);
+	facts.chance = 0.01;
+	assert_true(fabs(slack_a_second(&facts) - least) < 0.01);
+	/* Nor is it given before it is known what they want. */
+	facts.chance = 1;
+	facts.is_young = true;
+	assert_true(fabs(slack_a_second(&facts) - least) < 0.01);
+	/* A limiter without a rate has no tokens to divide. */
+	facts.is_young = false;
+	facts.leaf = 0;
+	assert_true(portion_plain(&facts) - facts.need < 5);
 }
 
 static void test_where_no_host_is_short_half_of_the_need_is_slack(void **state)
@@ -673,9 +740,28 @@ static void test_less_than_is_worth_having_is_not_taken(void **state)
 	assert_int_equal(decide(&facts).wanted, 0);
 }
 
+static void test_only_what_is_held_by_others_that_are_not_short_is_summed_up(void **state)
+{
+	struct claim claims[4] = {
+		{.wanted = 4000, .held = 3000, .weight = 1, .sequence = 1},
+		{.wanted = 49, .held = 25, .weight = 1, .sequence = 2},
+	};
+	const struct holder holders[] = {
+		{.leaves = 3000, .claims = true}, {.leaves = 25, .claims = true}, {.leaves = 16}};
+
+	(void)state;
+	assert_true(fabs(weigh(claims, 2, UINT64_MAX, holders, 3, 1).roots - 9) < 1e-9);
+	claims[0] = (struct claim){.wanted = 100, .held = 64, .weight = 1, .sequence = 1};
+	assert_true(fabs(weigh(claims, 1, 1, holders + 2, 1, 1).roots - 4) < 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hosts_that_are_not_short_share_the_slack_by_roots),
+		cmocka_unit_test(test_no_host_has_more_slack_than_readers_need_who_wait_for_50_ms),
+		cmocka_unit_test(test_readers_that_come_steadily_need_no_slack),
+		cmocka_unit_test(test_only_what_is_held_by_others_that_are_not_short_is_summed_up),
 		cmocka_unit_test(test_where_no_host_is_short_half_of_the_need_is_slack),
 		cmocka_unit_test(test_where_one_is_short_slack_is_an_equal_part_of_little),
 		cmocka_unit_test(test_a_little_less_than_wanted_costs_no_transaction),
