@@ -360,11 +360,12 @@ static void follow(struct host *host)
 	common_check_leases(host);
 }
 
-/* Notes since when it is in touch with the coordinator. */
+/* Notes since when it is in touch with the coordinator: it hears in /w what services say. */
 static void follow_touch(struct host *host)
 {
 	bool touches = host->state == HOST_UP && host->fleet && !host->paused &&
-		       fleet_state(host->fleet) == FLEET_READY && fleet_is_connected(host->fleet);
+		       fleet_state(host->fleet) == FLEET_READY && fleet_is_connected(host->fleet) &&
+		       strcmp(host->sim->zookeeper.denied, "/w") != 0;
 
 	if (!touches)
 		host->in_touch_ns = UINT64_MAX;
