@@ -128,7 +128,26 @@ static void add_row(struct division *division, struct claim *claim, struct part 
 		row->want.wanted = claim->wanted;
 }
 
-/* Sums up what each child wants. */
+/* Returns the first claim in line that wants some for @child. */
+static uint64_t place_of(const struct child *child)
+{
+	const struct row *row = child->rows, *last = child->rows + child->row_count - 1;
+
+	while (!row->want.wanted && row < last)
+		row++;
+	return row->claim->sequence;
+}
+
+/* Children whose first claims come earlier come first; of those of one claim the lesser id. */
+static int by_place(const void *a, const void *b)
+{
+	const struct child *x = a, *y = b;
+	int order = compare(place_of(x), place_of(y));
+
+	return order ? order : compare((uintptr_t)x->rows, (uintptr_t)y->rows);
+}
+
+/* Sums up what each child wants, and puts the children into the order of the line. */
 static void gather_children(struct division *division)
 {
 	struct child *child = NULL;
@@ -148,6 +167,7 @@ static void gather_children(struct division *division)
 		else
 			child->all.wanted += row->want.wanted;
 	}
+	qsort(division->children, division->child_count, sizeof(*division->children), by_place);
 }
 
 /* Grants each child its min, or of all of these a part in proportion. Returns what is left. */

@@ -15,8 +15,10 @@
  * Children that a claim does not list by themselves are one child for each class and host, with
  * the sum of their weights and no min. Leaves that are held without a claim go before all else.
  *
- * Remainders among children go in the order of their ids. All hosts that see the same claims and
- * know the same settings compute the same parts. Where no claim has parts, only 4 is left.
+ * Remainders among children go in the order of the first claims that want some for them: where
+ * children are more than pieces, a host at the end of the line has its turn behind all others, also
+ * for a child that it alone reads. All hosts that see the same claims and know the same settings
+ * compute the same parts. Where no claim has parts, only 4 is left.
  */
 #ifndef RATEFS_CORE_DIVISION_H
 #define RATEFS_CORE_DIVISION_H

@@ -441,6 +441,59 @@ static void test_children_that_are_not_listed_are_one_for_each_class_and_host(vo
 	assert_int_equal(claim_of(&scene, 1)->parts[0].gets, 96);
 }
 
+/* Returns the host that gets the only piece, and puts its claim to the end of the line. */
+static uint32_t take_turn(struct scene *scene, uint64_t last, uint32_t *hosts)
+{
+	uint32_t host = UINT32_MAX;
+
+	divide(scene, 1);
+	for (uint32_t i = 0; i < scene->hosts; i++) {
+		struct claim *claim = &scene->claims[i];
+
+		if (!claim->gets)
+			continue;
+		assert_int_equal(host, UINT32_MAX);
+		host = hosts[claim->sequence];
+		hosts[last] = host;
+		claim->sequence = last;
+	}
+	return host;
+}
+
+static void test_children_take_turns_of_one_piece(void **state)
+{
+	struct scene scene = {0};
+	uint32_t own = add_child(&scene, 100, 0, 0), child = add_child(&scene, 100, 0, 0);
+	uint32_t hosts[7] = {0, 1, 2};
+
+	(void)state;
+	want(&scene, add_host(&scene, 1, 1), own, 1);
+	want(&scene, add_host(&scene, 1, 1), child, 1);
+	want(&scene, add_host(&scene, 1, 1), child, 1);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(take_turn(&scene, 3 + i, hosts), i % 3);
+}
+
+static void test_on_random_lines_each_host_has_its_turn(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		uint32_t turns[HOSTS_MAX] = {0}, hosts[2 * HOSTS_MAX];
+		struct scene scene;
+
+		draw_scene(&scene, seed);
+		for (uint32_t i = 0; i < scene.hosts; i++) {
+			hosts[i] = i;
+			for (uint32_t j = 0; j < scene.claims[i].part_count; j++)
+				scene.parts[i][j].min = scene.parts[i][j].priority = 0;
+		}
+		for (uint32_t i = 0; i < scene.hosts; i++)
+			turns[take_turn(&scene, scene.hosts + i, hosts)]++;
+		for (uint32_t i = 0; i < scene.hosts; i++)
+			assert_int_equal(turns[i], 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +511,8 @@ int main(void)
 		cmocka_unit_test(test_the_order_in_which_claims_are_seen_does_not_matter),
 		cmocka_unit_test(test_without_parts_shares_are_those_of_hosts_alone),
 		cmocka_unit_test(test_children_that_are_not_listed_are_one_for_each_class_and_host),
+		cmocka_unit_test(test_children_take_turns_of_one_piece),
+		cmocka_unit_test(test_on_random_lines_each_host_has_its_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
