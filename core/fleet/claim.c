@@ -331,6 +331,30 @@ static void adopt_claim(struct fleet *fleet, struct holding *holding, const stru
 	watch_own(fleet, path);
 }
 
+/* Tells whether a transaction is under way that makes, changes or deletes the claim. */
+static bool is_being_changed(const struct fleet *fleet, const struct holding *holding)
+{
+	for (uint32_t i = 0; i < transaction_claim_count(fleet); i++) {
+		if (transaction_claim(fleet, i)->holding == holding)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Notes if a foreign hand has deleted the claim: one that was made is in each @line that was asked
+ * for later.
+ */
+static void note_deleted(struct fleet *fleet, struct holding *holding,
+			 const struct claim_line *line)
+{
+	if (!holding->claims->own || line->own != UINT64_MAX || is_being_changed(fleet, holding))
+		return;
+	forget_own(holding);
+	holding->claims->since_ns = 0;
+	keep_known(fleet, holding);
+}
+
 bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct request *request,
 		     struct claim_line *line)
 {
@@ -346,6 +370,7 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 	}
 	if (was_unknown)
 		keep_known(fleet, holding);
+	note_deleted(fleet, holding, line);
 	remember_claimants(holding, line);
 	return true;
 }
@@ -415,6 +440,7 @@ static void listed(struct fleet *fleet, struct request *request)
 	holding->claims->looking = false;
 	if (request->answer == ANSWER_OK && parse_claims(fleet, holding, request, &line)) {
 		note_read(fleet, holding, request);
+		note_deleted(fleet, holding, &line);
 		remember_claimants(holding, &line);
 	} else {
 		claim_note_unread(fleet, holding);
@@ -462,10 +488,8 @@ void claim_woken(struct fleet *fleet, const struct znode *znode)
 	if (!holding || !holding->claims->own || strcmp(holding->claims->own, znode->name) != 0)
 		return;
 	/* It is being replaced: that was us. */
-	for (uint32_t i = 0; i < transaction_claim_count(fleet); i++) {
-		if (transaction_claim(fleet, i)->holding == holding)
-			return;
-	}
+	if (is_being_changed(fleet, holding))
+		return;
 	znode_path_named(ZNODE_CLAIM, znode->id, znode->name, path);
 	watch_own(fleet, path);
 	holdings_wake(fleet, holding);
