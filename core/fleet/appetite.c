@@ -26,6 +26,7 @@ enum {
 	GROWTH = 8,	     /* once more was of use */
 	SPREAD_SECONDS = 30, /* the variance forgets what is older ... */
 	SPREAD_MOST = 4,     /* ... and of a single second counts so many times the mean at most */
+	RARE_PERIODS = 4,    /* of MEAN_PERIODS: readers that ask in fewer come seldom */
 	SILENT_TOKENS = 10,  /* that were expected and do not come are no chance */
 };
 
@@ -292,6 +293,19 @@ static void note_hunger(struct appetite *appetite, const struct appetite_facts *
 	appetite->grown_periods = 0;
 }
 
+void appetite_begin(struct appetite *appetite, uint64_t periods, bool waits)
+{
+	uint32_t impatient = appetite->impatient;
+
+	impatient -= impatient < periods ? impatient : (uint32_t)periods;
+	*appetite = (struct appetite){
+		.busy = appetite->busy * (float)exp(-(double)periods / MEAN_PERIODS),
+		.impatient = impatient,
+	};
+	/* A reader that waits is counted in the next period. */
+	appetite->busy += !waits;
+}
+
 void appetite_note(struct appetite *appetite, const struct appetite_facts *facts)
 {
 	appetite->period = (appetite->period + 1) % APPETITE_PERIODS;
@@ -299,6 +313,11 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	appetite->waited[appetite->period] = facts->waited ? 1 : (float)facts->waited_part;
 	appetite->waiting[appetite->period] = (float)facts->waiting;
 	appetite->rest -= appetite->rest > 0;
+	appetite->busy -= appetite->busy / MEAN_PERIODS;
+	appetite->busy += facts->asked > 0;
+	appetite->impatient -= appetite->impatient > 0;
+	if (facts->refused)
+		appetite->impatient = MEAN_PERIODS;
 	note_mean(appetite, facts->asked);
 	note_spread(appetite);
 	note_silence(appetite, facts->asked <= 0 && facts->waiting <= 0);
@@ -323,6 +342,11 @@ uint32_t appetite_hunger(const struct appetite *appetite)
 double appetite_chance(const struct appetite *appetite)
 {
 	return fmin(fmax(1 + appetite->spread, 0), 1);
+}
+
+bool appetite_is_rare(const struct appetite *appetite)
+{
+	return appetite->busy < RARE_PERIODS && !appetite->impatient;
 }
 
 bool appetite_is_young(const struct appetite *appetite)

@@ -24,6 +24,11 @@
  * they are seen to want. If not, it was in vain and shows nothing, and the next probe comes half a
  * minute later, then a minute, then two.
  *
+ * Where readers come seldom, in fewer than four tenths of a second of the last half minute, leaves
+ * for the next one would mostly lie idle (portion.h), but for one that does not wait: such a reader
+ * has a token only if it is there. How often readers came is remembered while the host has no use
+ * of the limiter.
+ *
  * Readers who come at random need slack beyond that (portion.h). The variance of the tokens that
  * they ask for in a second tells them from steady ones: of these it is far less than the mean, of
  * those that come independently of each other it is the mean (Poisson).
@@ -56,6 +61,8 @@ struct appetite {
 	uint8_t vain;			 /* how often that was in vain */
 	uint8_t steps;			 /* how often a little more was of use */
 	uint32_t rest;			 /* not for so many periods again: that was in vain */
+	float busy;	    /* in how many of the last 300 some were asked for, or so */
+	uint32_t impatient; /* readers that do not wait came: for so many periods yet */
 };
 
 /* A period, and its end. */
@@ -68,7 +75,14 @@ struct appetite_facts {
 	uint32_t held;	    /* leaves */
 	double leaf;	    /* tokens a period that a leaf is worth */
 	bool contended;	    /* other hosts are short */
+	bool refused;	    /* a reader that does not wait found none */
 };
+
+/*
+ * Begins anew, @periods after the last one, as a reader came, which waits or was served. How
+ * often readers came before that is remembered.
+ */
+void appetite_begin(struct appetite *appetite, uint64_t periods, bool waits);
 
 /* Ends a period. */
 void appetite_note(struct appetite *appetite, const struct appetite_facts *facts);
@@ -82,6 +96,12 @@ uint32_t appetite_hunger(const struct appetite *appetite);
  * second, by their mean. 0: steadily; 1: independently of each other (Poisson), or not known yet.
  */
 double appetite_chance(const struct appetite *appetite);
+
+/*
+ * Tells whether readers came in fewer than about four periods of the last half minute, and all of
+ * them wait.
+ */
+bool appetite_is_rare(const struct appetite *appetite);
 
 /* Tells whether the mean is of less than 5 s: few tokens, of which the next may halve it. */
 bool appetite_is_young(const struct appetite *appetite);

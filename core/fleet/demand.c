@@ -495,6 +495,7 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 		.held = holding->usable,
 		.leaf = demand_leaf(holding),
 		.contended = demand->contested,
+		.refused = limiter->counters[COUNTER_REFUSED] != past(holding, 0)->refused,
 	};
 	demand->tokens = tokens;
 	demand->waited_ns = waited_ns;
@@ -508,7 +509,8 @@ static void begin_appetite(const struct fleet *fleet, struct holding *holding)
 	struct demand *demand = holding->demand;
 
 	demand->has_appetite = true;
-	demand->appetite = (struct appetite){0};
+	appetite_begin(&demand->appetite, fleet->now_ns / DEMAND_PERIOD_NS - demand->period,
+		       holding_waiting(holding));
 	demand->newest = (struct appetite_facts){.leaf = demand_leaf(holding)};
 	demand->tokens = tokens_counted(holding);
 	demand->waited_ns = waited_so_far_ns(fleet, holding);
@@ -582,6 +584,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 		facts->first = first_leaves(fleet, holding);
 		facts->waits_here = holding->limiter->turns.current;
 		facts->chance = appetite_chance(&demand->appetite);
+		facts->is_rare = appetite_is_rare(&demand->appetite);
 		facts->is_young = appetite_is_young(&demand->appetite);
 		facts->hunger = appetite_hunger(&demand->appetite);
 		if ((facts->need > 0 || granted || waiting || has_asked(fleet, demand)) &&

@@ -27,10 +27,18 @@ enum {
 /* No more slack is kept than makes readers who come at random wait so long. */
 static const double WAIT_S = 0.05;
 
+/* Returns what readers ask for: by rule 3 nothing where they come seldom, and it is much. */
+static double need_of(const struct portion_facts *facts)
+{
+	bool is_much = facts->need > (double)facts->leaves / IDLE_PARTS / facts->holders;
+
+	return facts->claims && facts->is_rare && !facts->first && is_much ? 0 : facts->need;
+}
+
 /* Returns this host's part of the slack, less what is idle anyway. See rule 1. */
 static double part_of_idle(const struct portion_facts *facts)
 {
-	double root = sqrt(facts->need), tokens = facts->need * facts->leaf;
+	double root = sqrt(need_of(facts)), tokens = need_of(facts) * facts->leaf;
 	double part = facts->leaves * root / (root + facts->share.roots) / IDLE_PARTS;
 	double anyway = sqrt(tokens) / ROOT_PARTS + tokens / DEMAND_PARTS;
 	double most = (sqrt(tokens * tokens + 2 * tokens / WAIT_S) - tokens) / 2;
@@ -43,26 +51,26 @@ static double slack_of(const struct portion_facts *facts)
 	double least = (double)facts->leaves / SLACK_PARTS / facts->holders;
 
 	if (!facts->claims)
-		return fmax(least, facts->need / PLENTY_PARTS);
+		return fmax(least, need_of(facts) / PLENTY_PARTS);
 	least = fmax(least, facts->ahead);
-	if (facts->leaf <= 0 || facts->need <= 0 || facts->is_young)
+	if (facts->leaf <= 0 || need_of(facts) <= 0 || facts->is_young)
 		return least;
 	return fmax(least, part_of_idle(facts));
 }
 
 double portion_plain(const struct portion_facts *facts)
 {
-	return facts->need > 0 ? facts->need + slack_of(facts) : 0;
+	return need_of(facts) > 0 ? need_of(facts) + slack_of(facts) : 0;
 }
 
 double portion_most(const struct portion_facts *facts)
 {
-	return facts->need > 0 ? facts->need + BAND_MOST * slack_of(facts) : 0;
+	return need_of(facts) > 0 ? need_of(facts) + BAND_MOST * slack_of(facts) : 0;
 }
 
 static bool is_hungry(const struct portion_facts *facts)
 {
-	return facts->hunger > ceil(facts->need + slack_of(facts));
+	return facts->hunger > ceil(need_of(facts) + slack_of(facts));
 }
 
 static uint32_t leaves_for(const struct portion_facts *facts, double amount)
@@ -116,7 +124,7 @@ static uint32_t spare_of(const struct portion_facts *facts)
 {
 	uint32_t spare = facts->leaves / (facts->holders + 1);
 
-	return facts->claims || facts->need <= 0 ? 0 : spare - spare % facts->least;
+	return facts->claims || need_of(facts) <= 0 ? 0 : spare - spare % facts->least;
 }
 
 /* Returns how many leaves are not too many. */
@@ -125,7 +133,7 @@ static uint32_t most_of(const struct portion_facts *facts)
 	double most = portion_most(facts);
 	uint32_t spare = spare_of(facts);
 
-	if (is_hungry(facts) || facts->need <= 0)
+	if (is_hungry(facts) || need_of(facts) <= 0)
 		return spare;
 	return most < facts->leaves ? most > spare ? (uint32_t)most : spare : facts->leaves;
 }
@@ -224,7 +232,7 @@ static void make_way(struct portion *portion, const struct portion_facts *facts,
 /* Tells whether fewer are kept than are needed, by more than chance is worth. */
 static bool is_short(const struct portion_facts *facts, uint32_t wanted)
 {
-	double needed = facts->need + slack_of(facts) / BAND_PARTS;
+	double needed = need_of(facts) + slack_of(facts) / BAND_PARTS;
 
 	return wanted > facts->kept && (!facts->kept || is_hungry(facts) || needed > facts->kept ||
 					facts->exact > facts->kept || facts->kept < facts->least);

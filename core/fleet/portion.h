@@ -24,7 +24,10 @@
  *    a half while its need was seen for less than 5 s: few tokens show little, and a host would
  *    give back what it takes a moment later. While no host claims any, it keeps up to twice what it
  *    wants, and all until its buckets are full; and while readers ask, its spare part for those to
- *    come: as much as each holder would have if there were one more.
+ *    come: as much as each holder would have if there were one more. While others claim, a host
+ *    whose readers come seldom (appetite.h) keeps nothing for the next one if that were more than a
+ *    23rd of the limiter divided by the holders: of a token a second one in half a minute would
+ *    keep a large part, idle nearly all of the time. That reader has its turn when it comes.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
  *    the rest back at once; a thousandth of the limiter too much is no matter, unless another
@@ -85,6 +88,7 @@ struct portion_facts {
 	double need;	   /* for what readers ask for: appetite_need() */
 	double chance;	   /* how much those come at random: appetite_chance() */
 	double ahead;	   /* slack of those of them that come first: wants_slack() */
+	bool is_rare;	   /* readers come seldom: appetite_is_rare() */
 	bool is_young;	   /* that was not seen for long: appetite_is_young() */
 	uint32_t hunger;   /* wanted by readers that wait without a break: appetite_hunger(), 0 */
 	uint32_t exact;	   /* wanted for slots, without slack */

@@ -379,6 +379,50 @@ static void test_a_use_ends_the_vain_tries(void **state)
 	assert_int_equal(feed(&reader, 50), 4096);
 }
 
+static void test_readers_that_came_seldom_are_told_also_after_a_while(void **state)
+{
+	struct reader reader = reader_of(64);
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		pass(&reader, 1, 100, false);
+		assert_true(appetite_is_rare(&reader.appetite));
+		pass(&reader, 299, 0, false);
+	}
+	pass(&reader, 4, 1, false);
+	assert_false(appetite_is_rare(&reader.appetite));
+	pass(&reader, 20, 1, false);
+	appetite_begin(&reader.appetite, 100, true);
+	assert_true(need_a_second(&reader) == 0);
+	assert_false(appetite_is_rare(&reader.appetite));
+	appetite_begin(&reader.appetite, 900, true);
+	assert_true(appetite_is_rare(&reader.appetite));
+	appetite_begin(&reader.appetite, UINT64_MAX, true);
+	assert_true(appetite_is_rare(&reader.appetite));
+	/* Readers that are served at once, each when the host had no use of the limiter. */
+	for (int i = 0; i < 10; i++)
+		appetite_begin(&reader.appetite, 20, false);
+	assert_false(appetite_is_rare(&reader.appetite));
+}
+
+static void test_a_reader_that_does_not_wait_is_not_seldom_for_half_a_minute(void **state)
+{
+	struct reader reader = reader_of(64);
+
+	(void)state;
+	reader.facts.refused = true;
+	pass(&reader, 1, 1, false);
+	reader.facts.refused = false;
+	pass(&reader, 200, 0, false);
+	assert_false(appetite_is_rare(&reader.appetite));
+	appetite_begin(&reader.appetite, 99, true);
+	assert_false(appetite_is_rare(&reader.appetite));
+	pass(&reader, 1, 0, false);
+	assert_true(appetite_is_rare(&reader.appetite));
+	appetite_begin(&reader.appetite, UINT64_MAX, true);
+	assert_true(appetite_is_rare(&reader.appetite));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +447,8 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_wanted_for_a_short_wait),
 		cmocka_unit_test(test_after_a_vain_try_readers_have_to_wait_twice_as_long),
 		cmocka_unit_test(test_a_use_ends_the_vain_tries),
+		cmocka_unit_test(test_readers_that_came_seldom_are_told_also_after_a_while),
+		cmocka_unit_test(test_a_reader_that_does_not_wait_is_not_seldom_for_half_a_minute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

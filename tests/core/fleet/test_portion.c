@@ -534,6 +534,34 @@ static void test_a_piece_is_not_given_up_while_a_reader_waits_for_its_first_toke
 	assert_int_equal(decide(&facts).gives, 1024);
 }
 
+static void test_where_others_claim_nothing_is_kept_for_readers_that_come_seldom(void **state)
+{
+	struct portion_facts facts = contended(2000);
+
+	(void)state;
+	facts.is_rare = true;
+	facts.claimed = 400;
+	assert_int_equal(decide(&facts).gives, 400);
+	assert_int_equal(decide(&facts).claim, 0);
+	/* One that waits has its turn. */
+	facts.first = 400;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.kept = facts.claimed = 0;
+	facts.is_unmet = true;
+	assert_true(decide(&facts).claims);
+	assert_true(decide(&facts).claim >= 400);
+	/* A part of a 23rd is not much, and where no host claims all is kept. */
+	facts = contended(2000);
+	facts.is_rare = true;
+	facts.need = facts.kept = 44;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.need = facts.kept = 45;
+	assert_int_equal(decide(&facts).gives, 45);
+	facts = facts_of();
+	facts.is_rare = true;
+	assert_int_equal(decide(&facts).gives, 0);
+}
+
 static void test_a_claim_of_what_is_held_is_raised_by_any_amount(void **state)
 {
 	struct portion_facts facts = contended(2000);
@@ -790,6 +818,8 @@ int main(void)
 		cmocka_unit_test(test_slots_are_wanted_without_slack_and_leaves_of_open_ones_stay),
 		cmocka_unit_test(
 			test_a_piece_is_not_given_up_while_a_reader_waits_for_its_first_token),
+		cmocka_unit_test(
+			test_where_others_claim_nothing_is_kept_for_readers_that_come_seldom),
 		cmocka_unit_test(test_a_claim_of_what_is_held_is_raised_by_any_amount),
 		cmocka_unit_test(test_at_rest_nothing_is_looked_at),
 		cmocka_unit_test(test_looks_that_show_nothing_new_become_rare),
