@@ -113,15 +113,17 @@
  *     Reason: an election may take back changes, and later ones get the same versions and ids.
  * 13. A connection is given up when an answer takes too long: longer than twice the slowest answer
  *     of the last 30 to 60 s, and than ANSWER_NS, and four times that for each connection given up
- *     since the last answer. Time in which this host itself did not run, so that what it had to do
- *     was 0.1 s late or more, does not count, up to 10 s: an answer may lie there unread. So a dead
- *     link is noticed soon where the coordinator was quick, and a slow coordinator is used all the
- *     same. The wait is never longer than T/2, nor than (D - 1.25 R) / 2: a renewal that takes
- *     longer ends after the right does that the one before it gave; nor than 10 s; and where these
- *     are less than ANSWER_NS, it is ANSWER_NS. A session is given up after a minute in which no
- *     transaction was acknowledged and the host had something to write, whether there were
- *     connections or not: the session itself may be the reason why requests are not answered. After
- *     two sessions in which the host could not join there is a pause that grows.
+ *     since the last answer. An answer that did not come in time counts among the slow ones: a
+ *     coordinator that is slow now and then would lose one connection after another. Time in which
+ *     this host itself did not run, so that what it had to do was 0.1 s late or more, does not
+ *     count, up to 10 s: an answer may lie there unread. So a dead link is noticed soon where the
+ *     coordinator was quick, and a slow coordinator is used all the same. The wait is never longer
+ *     than T/2, nor than (D - 1.25 R) / 2: a renewal that takes longer ends after the right does
+ *     that the one before it gave; nor than 10 s; and where these are less than ANSWER_NS, it is
+ *     ANSWER_NS. A session is given up after a minute in which no transaction was acknowledged and
+ *     the host had something to write, whether there were connections or not: the session itself
+ *     may be the reason why requests are not answered. After two sessions in which the host could
+ *     not join there is a pause that grows.
  * 14. A limiter that is made: its tiles are made with it, of the epoch of its maker's last
  *     acknowledged transaction, since its id is new and no host can have used it. If an election
  *     lies between, the first take waits. S is the generation 1, and no amounts follow: nothing was

@@ -352,12 +352,11 @@ static uint64_t waited_ns(const struct fleet *fleet, const struct request *reque
 	return late_ns < ns ? ns - late_ns : 0;
 }
 
-/* An answer took @took_ns; @now_ns by the holder's clock. */
-static void note_pace(struct pace *pace, uint64_t took_ns, uint64_t now_ns)
+/* An answer takes @took_ns or more; @now_ns by the holder's clock. */
+static void note_slow(struct pace *pace, uint64_t took_ns, uint64_t now_ns)
 {
 	uint64_t passed_ns = now_ns - pace->since_ns;
 
-	pace->vain = 0;
 	if (passed_ns >= FLEET_SLOW_NS) {
 		pace->before_ns = passed_ns < 2 * FLEET_SLOW_NS ? pace->slow_ns : 0;
 		pace->slow_ns = 0;
@@ -370,10 +369,12 @@ static void note_pace(struct pace *pace, uint64_t took_ns, uint64_t now_ns)
 void session_note_answer(struct fleet *fleet, const struct request *request)
 {
 	bool is_write = request->kind == REQUEST_TRANSACTION;
+	struct pace *pace = pace_of(fleet, request);
 
 	if (request->answer == ANSWER_UNKNOWN)
 		return;
-	note_pace(pace_of(fleet, request), waited_ns(fleet, request), fleet->clocks.holder_ns);
+	note_slow(pace, waited_ns(fleet, request), fleet->clocks.holder_ns);
+	pace->vain = 0;
 	/*
 	 * Only an answer to a write shows that there is a quorum; before it joins a host may have
 	 * none.
@@ -425,6 +426,8 @@ void session_watch_connection(struct fleet *fleet)
 	note_trouble(fleet, now_ns);
 	if (fleet->session->trouble_ns == NEVER_NS)
 		fleet->session->trouble_ns = oldest->sent_ns;
+	/* A server may be slow now and then: once it answers, that is not forgotten. */
+	note_slow(pace_of(fleet, oldest), passed_ns, fleet->clocks.holder_ns);
 	give_up(&fleet->session->reads);
 	give_up(&fleet->session->writes);
 	fleet_tell(fleet, FLEET_HUNG_UP, "no answer for %u ms: the connection is given up",
