@@ -150,11 +150,13 @@
  *     with one clean tile of epoch 0 for all leaves. Hosts that hear of it drop what they hold of
  *     the limiter; nothing of the new folder is usable before Q after the acknowledgement of a take
  *     (7), by when every right under the settings before is over. Where no host can have used
- *     leaves within Q, since nothing was limited, the tile is of the epoch of rule 14. Where all
- *     tiles before are clean the change deletes them by their names, as a merge does (6), and the
- *     tile has their oldest epoch and what was left in all. The folder before is swept Q later.
- *     So hosts under different settings share the leaves of one cut, each of which one host uses,
- *     and together use no more than the largest of these rates and bursts.
+ *     leaves within Q, since nothing was limited, the tile is of the epoch of rule 14: where
+ *     nothing is limited a host gives its leaves back, and those that wait for Q do not become
+ *     usable while it is cut off. Where all tiles before are clean the change deletes them by their
+ *     names, as a merge does (6), and the tile has their oldest epoch and what was left in all. The
+ *     folder before is swept Q later. So hosts under different settings share the leaves of one
+ *     cut, each of which one host uses, and together use no more than the largest of these rates
+ *     and bursts.
  *     With windows of the calendar of fewer than 256 tokens each token is a leaf.
  * 18. Tokens go with a tile that is given back, and come with one that is usable at once. Its part
  *     is at most its share of the burst. After any other take and after a lapse the bucket is

@@ -213,7 +213,9 @@ static void apportion(struct fleet *fleet, struct holding *holding)
 /* Decides for @holding what goes back and whether more is looked for, and does that. */
 static void choose(struct fleet *fleet, struct holding *holding)
 {
-	leases_fall_due(fleet, holding);
+	/* Rule 17: leases that nothing needs become usable only where they go back at once. */
+	if (session_is_connected(fleet) || holding_needs_leases(holding))
+		leases_fall_due(fleet, holding);
 	if (session_is_connected(fleet))
 		release_unfit(fleet, holding);
 	if (has_numbers(holding))
