@@ -4,8 +4,8 @@
  * Readers that come by themselves show how many tokens they want a second, and that is what the
  * host wants, with some slack. The rate is the mean of all that was asked for since it last
  * changed: the last second and the last five are compared with that mean, and only what chance
- * would hardly do begins a new one. It ends when ten tokens that it expected have not come. So a
- * steady or a random load costs no transactions, and a change is seen within a second.
+ * would hardly do begins a new one. It ends when ten tokens that it expected have not come. So the
+ * need of a steady or a random load stays, and a change is seen within a second.
  *
  * A reader that asks again as soon as it was served shows nothing but that it waits. Such readers
  * are told by their number, which stays the same though some are served. A host whose readers wait
