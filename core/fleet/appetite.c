@@ -26,7 +26,12 @@ enum {
 	GROWTH = 8,	     /* once more was of use */
 	SPREAD_SECONDS = 30, /* the variance forgets what is older ... */
 	SPREAD_MOST = 4,     /* ... and of a single second counts so many times the mean at most */
-	RARE_PERIODS = 4,    /* of MEAN_PERIODS: readers that ask in fewer come seldom */
+	RARE_PERIODS = 50,   /* between readers: then they are rare ... */
+	QUICK_PERIODS = 25,  /* ... until they come within so many of one that was served ... */
+	QUICK_LEAST = 3,     /* ... so often in a row */
+	GAP_MOST = 150,	     /* a longer break counts as so many periods */
+	GAPS_MOST = 16,	     /* breaks that are remembered, or so */
+	SILENT_GAPS = 3,     /* a break so many times as long shows that they are, too */
 	SILENT_TOKENS = 10,  /* that were expected and do not come are no chance */
 };
 
@@ -293,17 +298,38 @@ static void note_hunger(struct appetite *appetite, const struct appetite_facts *
 	appetite->grown_periods = 0;
 }
 
-void appetite_begin(struct appetite *appetite, uint64_t periods, bool waits)
+/* Notes that readers have asked for tokens, and how long after the last ones. */
+static void note_readers(struct appetite *appetite)
+{
+	float gap = fminf(appetite->gap, GAP_MOST);
+
+	if (appetite->gaps)
+		appetite->gap_mean += (gap - appetite->gap_mean) / appetite->gaps;
+	if (appetite->gaps < GAPS_MOST)
+		appetite->gaps++;
+	if (appetite->idle >= QUICK_PERIODS)
+		appetite->quick = 0;
+	else if (appetite->quick < QUICK_LEAST)
+		appetite->quick++;
+	appetite->gap = appetite->idle = 0;
+}
+
+void appetite_begin(struct appetite *appetite, uint64_t periods, bool served)
 {
 	uint32_t impatient = appetite->impatient;
 
 	impatient -= impatient < periods ? impatient : (uint32_t)periods;
 	*appetite = (struct appetite){
-		.busy = appetite->busy * (float)exp(-(double)periods / MEAN_PERIODS),
+		.gap = appetite->gap + (float)periods,
+		.idle = appetite->idle + (float)periods,
+		.gap_mean = appetite->gap_mean,
+		.gaps = appetite->gaps,
+		.quick = appetite->quick,
 		.impatient = impatient,
 	};
 	/* A reader that waits is counted in the next period. */
-	appetite->busy += !waits;
+	if (served)
+		note_readers(appetite);
 }
 
 void appetite_note(struct appetite *appetite, const struct appetite_facts *facts)
@@ -313,8 +339,10 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	appetite->waited[appetite->period] = facts->waited ? 1 : (float)facts->waited_part;
 	appetite->waiting[appetite->period] = (float)facts->waiting;
 	appetite->rest -= appetite->rest > 0;
-	appetite->busy -= appetite->busy / MEAN_PERIODS;
-	appetite->busy += facts->asked > 0;
+	appetite->gap++;
+	appetite->idle += facts->waiting <= 0;
+	if (facts->asked > 0)
+		note_readers(appetite);
 	appetite->impatient -= appetite->impatient > 0;
 	if (facts->refused)
 		appetite->impatient = MEAN_PERIODS;
@@ -346,7 +374,10 @@ double appetite_chance(const struct appetite *appetite)
 
 bool appetite_is_rare(const struct appetite *appetite)
 {
-	return appetite->busy < RARE_PERIODS && !appetite->impatient;
+	bool apart = appetite->gap_mean > RARE_PERIODS && appetite->quick < QUICK_LEAST;
+	bool silent = appetite->gaps && appetite->gap > SILENT_GAPS * RARE_PERIODS;
+
+	return (apart || silent) && !appetite->impatient;
 }
 
 bool appetite_is_young(const struct appetite *appetite)

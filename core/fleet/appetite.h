@@ -24,10 +24,12 @@
  * they are seen to want. If not, it was in vain and shows nothing, and the next probe comes half a
  * minute later, then a minute, then two.
  *
- * Where readers come seldom, in fewer than four tenths of a second of the last half minute, leaves
- * for the next one would mostly lie idle (portion.h), but for one that does not wait: such a reader
- * has a token only if it is there. How often readers came is remembered while the host has no use
- * of the limiter.
+ * Where readers are rare, leaves for the next one would mostly lie idle (portion.h). They are rare
+ * if they come more than 5 s apart, as the mean of the last sixteen breaks, until three in a row
+ * come after 2.5 s or less in which none waited, as a reader does that asks again; and if none has
+ * come for 15 s. Readers that do not wait are not rare for half a minute: they have a
+ * token only if it is there. When readers came is remembered while the host has no use of the
+ * limiter.
  *
  * Readers who come at random need slack beyond that (portion.h). The variance of the tokens that
  * they ask for in a second tells them from steady ones: of these it is far less than the mean, of
@@ -61,7 +63,11 @@ struct appetite {
 	uint8_t vain;			 /* how often that was in vain */
 	uint8_t steps;			 /* how often a little more was of use */
 	uint32_t rest;			 /* not for so many periods again: that was in vain */
-	float busy;	    /* in how many of the last 300 some were asked for, or so */
+	float gap;			 /* periods since some were asked for last, ... */
+	float idle;			 /* ... those at whose end none were waited for, ... */
+	float gap_mean;			 /* ... and between such periods on average */
+	uint8_t gaps;			 /* how often some were asked for, at most 16 */
+	uint8_t quick;			 /* how often in a row that was soon, at most 3 */
 	uint32_t impatient; /* readers that do not wait came: for so many periods yet */
 };
 
@@ -79,10 +85,10 @@ struct appetite_facts {
 };
 
 /*
- * Begins anew, @periods after the last one, as a reader came, which waits or was served. How
- * often readers came before that is remembered.
+ * Begins anew, @periods after the last one. When readers came before that is remembered. @served:
+ * one that is not waiting now has come since.
  */
-void appetite_begin(struct appetite *appetite, uint64_t periods, bool waits);
+void appetite_begin(struct appetite *appetite, uint64_t periods, bool served);
 
 /* Ends a period. */
 void appetite_note(struct appetite *appetite, const struct appetite_facts *facts);
@@ -97,10 +103,7 @@ uint32_t appetite_hunger(const struct appetite *appetite);
  */
 double appetite_chance(const struct appetite *appetite);
 
-/*
- * Tells whether readers came in fewer than about four periods of the last half minute, and all of
- * them wait.
- */
+/* Tells whether readers are rare, as above, and all of them wait. */
 bool appetite_is_rare(const struct appetite *appetite);
 
 /* Tells whether the mean is of less than 5 s: few tokens, of which the next may halve it. */

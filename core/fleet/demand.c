@@ -507,12 +507,13 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 static void begin_appetite(const struct fleet *fleet, struct holding *holding)
 {
 	struct demand *demand = holding->demand;
+	uint64_t tokens = tokens_counted(holding);
 
 	demand->has_appetite = true;
 	appetite_begin(&demand->appetite, fleet->now_ns / DEMAND_PERIOD_NS - demand->period,
-		       holding_waiting(holding));
+		       tokens != demand->tokens);
 	demand->newest = (struct appetite_facts){.leaf = demand_leaf(holding)};
-	demand->tokens = tokens_counted(holding);
+	demand->tokens = tokens;
 	demand->waited_ns = waited_so_far_ns(fleet, holding);
 	demand->counts_waiting = !holding->limiter->first_child;
 }
@@ -523,16 +524,22 @@ static bool has_asked(const struct fleet *fleet, const struct demand *demand)
 	return demand->asked_ns && fleet->now_ns - demand->asked_ns < NSEC_PER_SEC;
 }
 
+/* Returns the tokens that readers want who wait, or would not wait a moment ago. */
+static uint64_t hopes_of(const struct fleet *fleet, const struct holding *holding)
+{
+	uint64_t waiting = hoped_for(holding);
+
+	return waiting || !has_asked(fleet, holding->demand) ? waiting : 1;
+}
+
 /* Returns the leaves that serve readers at once which wait, where nothing is held. */
 static uint32_t first_leaves(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct demand *demand = holding->demand;
-	double waiting = (double)hoped_for(holding), first;
+	double waiting = (double)hopes_of(fleet, holding), first;
 	double leaf = demand->newest.leaf * (double)(NSEC_PER_SEC / DEMAND_PERIOD_NS);
 	uint32_t leaves = holding_leaves(holding->settings);
 
-	if (waiting <= 0 && has_asked(fleet, demand))
-		waiting = 1;
 	/* Nothing passes, whatever is held; or all does. */
 	if (waiting <= 0 || leaf <= 0 || isinf(leaf))
 		return 0;
@@ -582,6 +589,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 	if (limits && (granted || !is_held_up_below(holding))) {
 		facts->need = need_of(holding);
 		facts->first = first_leaves(fleet, holding);
+		facts->waiting = hopes_of(fleet, holding);
 		facts->waits_here = holding->limiter->turns.current;
 		facts->chance = appetite_chance(&demand->appetite);
 		facts->is_rare = appetite_is_rare(&demand->appetite);

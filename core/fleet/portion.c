@@ -10,6 +10,7 @@ enum {
 	SLACK_PARTS = 256, /* of the limiter: all holders together have it at least */
 	PLENTY_PARTS = 2,  /* of the demand: the slack while no host is short */
 	FIRST_PARTS = 2,   /* of what is free: so much is taken for the first readers */
+	SOON_RENEWALS = 2, /* a token within so many R is soon enough */
 	BAND_MOST = 2,	   /* so many times the slack is kept ... */
 	BAND_PARTS = 4,	   /* ... and less than a part of it is too little */
 	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once ... */
@@ -27,12 +28,40 @@ enum {
 /* No more slack is kept than makes readers who come at random wait so long. */
 static const double WAIT_S = 0.05;
 
-/* Returns what readers ask for: by rule 3 nothing where they come seldom, and it is much. */
+/* Tells whether nothing is kept between readers, if that were much: rule 3. */
+static bool is_seldom(const struct portion_facts *facts)
+{
+	return facts->claims && facts->is_rare;
+}
+
+/* Returns the leaves that are soon enough for rare readers that wait: rule 3. */
+static double soon_of(const struct portion_facts *facts)
+{
+	double least = (double)facts->leaves / IDLE_PARTS, renewals,
+	       tokens = (double)facts->waiting;
+
+	if (facts->leaf <= 0 || facts->least > least)
+		return facts->leaves;
+	renewals = (double)(SOON_RENEWALS * facts->renewal_ns) / NSEC_PER_SEC;
+	return fmax(tokens / renewals / facts->leaf, least);
+}
+
+/* Returns what readers ask for: by rule 3 less where they come seldom, and it is much. */
 static double need_of(const struct portion_facts *facts)
 {
 	bool is_much = facts->need > (double)facts->leaves / IDLE_PARTS / facts->holders;
 
-	return facts->claims && facts->is_rare && !facts->first && is_much ? 0 : facts->need;
+	if (!is_seldom(facts) || !is_much)
+		return facts->need;
+	return facts->first ? fmin(facts->need, soon_of(facts)) : 0;
+}
+
+/* Returns the leaves that readers are to have at once that wait where nothing is held. */
+static uint32_t first_needed(const struct portion_facts *facts)
+{
+	double soon = ceil(fmin(soon_of(facts), facts->leaves));
+
+	return is_seldom(facts) && soon < facts->first ? (uint32_t)soon : facts->first;
 }
 
 /* Returns this host's part of the slack, less what is idle anyway. See rule 1. */
@@ -80,12 +109,13 @@ static uint32_t leaves_for(const struct portion_facts *facts, double amount)
 	return leaves && leaves < facts->least ? facts->least : leaves;
 }
 
-/* Returns what readers are to have at once that wait where nothing is held. */
+/* Returns what is taken for the first readers: more than they need where much is free. */
 static uint32_t first_of(const struct portion_facts *facts)
 {
 	uint32_t plenty = facts->free == facts->leaves ? facts->leaves : facts->free / FIRST_PARTS;
+	uint32_t first = first_needed(facts);
 
-	return facts->first && plenty > facts->first ? plenty : facts->first;
+	return first && plenty > first && !is_seldom(facts) ? plenty : first;
 }
 
 /* Returns what readers ask for, as far as it is known. */
@@ -109,8 +139,9 @@ static uint32_t asked_of(const struct portion *portion, const struct portion_fac
 /* Readers that wait may not have been served yet: leaves that are held for them stay. */
 static uint32_t wanted_of(const struct portion_facts *facts, uint32_t asked)
 {
-	uint32_t first = facts->kept < facts->first ? facts->kept : facts->first;
+	uint32_t first = first_needed(facts);
 
+	first = first < facts->kept ? first : facts->kept;
 	return first > asked ? first : asked;
 }
 

@@ -25,9 +25,12 @@
  *    give back what it takes a moment later. While no host claims any, it keeps up to twice what it
  *    wants, and all until its buckets are full; and while readers ask, its spare part for those to
  *    come: as much as each holder would have if there were one more. While others claim, a host
- *    whose readers come seldom (appetite.h) keeps nothing for the next one if that were more than a
+ *    whose readers are rare (appetite.h) keeps nothing for the next one if that were more than a
  *    23rd of the limiter divided by the holders: of a token a second one in half a minute would
- *    keep a large part, idle nearly all of the time. That reader has its turn when it comes.
+ *    keep a large part, idle nearly all of the time. That reader has its turn when it comes: as
+ *    many leaves as bring the tokens that are waited for within 2 R, or a 23rd if that is more, as
+ *    long as pieces (6) are no larger than a 23rd. Leaves that go to and fro lie idle for R/4 or so
+ *    each time: the fewer they are and the longer they stay, the less is lost.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
  *    the rest back at once; a thousandth of the limiter too much is no matter, unless another
@@ -88,11 +91,12 @@ struct portion_facts {
 	double need;	   /* for what readers ask for: appetite_need() */
 	double chance;	   /* how much those come at random: appetite_chance() */
 	double ahead;	   /* slack of those of them that come first: wants_slack() */
-	bool is_rare;	   /* readers come seldom: appetite_is_rare() */
+	bool is_rare;	   /* readers are rare: appetite_is_rare() */
 	bool is_young;	   /* that was not seen for long: appetite_is_young() */
 	uint32_t hunger;   /* wanted by readers that wait without a break: appetite_hunger(), 0 */
 	uint32_t exact;	   /* wanted for slots, without slack */
 	uint32_t first;	   /* wanted by readers that wait where nothing is held; 0: none does */
+	uint64_t waiting;  /* tokens that they wait for */
 	bool waits_here;   /* a reader waits for tokens of this limiter, not of one below it */
 	uint32_t kept;	   /* held, waiting, or being taken */
 	uint32_t in_use;   /* of them: for slots that are open */

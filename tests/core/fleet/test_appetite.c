@@ -379,33 +379,86 @@ static void test_a_use_ends_the_vain_tries(void **state)
 	assert_int_equal(feed(&reader, 50), 4096);
 }
 
-static void test_readers_that_came_seldom_are_told_also_after_a_while(void **state)
+static void test_rare_readers_are_told_also_after_a_while(void **state)
 {
 	struct reader reader = reader_of(64);
 
 	(void)state;
 	for (int i = 0; i < 10; i++) {
 		pass(&reader, 1, 100, false);
-		assert_true(appetite_is_rare(&reader.appetite));
+		assert_int_equal(appetite_is_rare(&reader.appetite), i > 0);
 		pass(&reader, 299, 0, false);
+		assert_true(appetite_is_rare(&reader.appetite));
 	}
-	pass(&reader, 4, 1, false);
-	assert_false(appetite_is_rare(&reader.appetite));
-	pass(&reader, 20, 1, false);
-	appetite_begin(&reader.appetite, 100, true);
+	/* When they came is known after a break, too. */
+	appetite_begin(&reader.appetite, 1, true);
 	assert_true(need_a_second(&reader) == 0);
-	assert_false(appetite_is_rare(&reader.appetite));
-	appetite_begin(&reader.appetite, 900, true);
 	assert_true(appetite_is_rare(&reader.appetite));
-	appetite_begin(&reader.appetite, UINT64_MAX, true);
+	pass(&reader, 20, 1, false);
+	assert_false(appetite_is_rare(&reader.appetite));
+	appetite_begin(&reader.appetite, 150, false);
+	assert_false(appetite_is_rare(&reader.appetite));
+	appetite_begin(&reader.appetite, 1, false);
+	assert_true(appetite_is_rare(&reader.appetite));
+	appetite_begin(&reader.appetite, UINT64_MAX, false);
 	assert_true(appetite_is_rare(&reader.appetite));
 	/* Readers that are served at once, each when the host had no use of the limiter. */
-	for (int i = 0; i < 10; i++)
-		appetite_begin(&reader.appetite, 20, false);
+	for (int i = 0; i < 20; i++)
+		appetite_begin(&reader.appetite, 30, true);
+	assert_false(appetite_is_rare(&reader.appetite));
+	/* A break that was long makes no reader rare that comes often. */
+	appetite_begin(&reader.appetite, UINT64_MAX, true);
 	assert_false(appetite_is_rare(&reader.appetite));
 }
 
-static void test_a_reader_that_does_not_wait_is_not_seldom_for_half_a_minute(void **state)
+static void test_no_reader_is_rare_until_another_one_has_not_come(void **state)
+{
+	struct reader reader = reader_of(64);
+
+	(void)state;
+	pass(&reader, 1000, 0, false);
+	assert_false(appetite_is_rare(&reader.appetite));
+	pass(&reader, 1, 1, false);
+	pass(&reader, 150, 0, false);
+	assert_false(appetite_is_rare(&reader.appetite));
+	pass(&reader, 1, 0, false);
+	assert_true(appetite_is_rare(&reader.appetite));
+}
+
+/* One comes @times times after @idle periods in which none waited, and waits for @waits. */
+static void come(struct reader *reader, uint32_t idle, uint32_t waits, int times)
+{
+	for (int i = 0; i < times; i++) {
+		pass(reader, idle, 0, false);
+		reader->facts.waiting = 1;
+		pass(reader, 1, 1, false);
+		pass(reader, waits, 0, false);
+		reader->facts.waiting = 0;
+	}
+}
+
+static void test_a_rare_reader_that_asks_again_and_again_is_not_rare(void **state)
+{
+	struct reader reader = reader_of(64);
+
+	(void)state;
+	come(&reader, 100, 30, 20);
+	assert_true(appetite_is_rare(&reader.appetite));
+	come(&reader, 23, 60, 2);
+	come(&reader, 25, 60, 1);
+	come(&reader, 23, 60, 2);
+	assert_true(appetite_is_rare(&reader.appetite));
+	/* Also while a break is remembered. */
+	appetite_begin(&reader.appetite, 0, false);
+	come(&reader, 23, 60, 1);
+	assert_false(appetite_is_rare(&reader.appetite));
+	come(&reader, 25, 60, 1);
+	assert_true(appetite_is_rare(&reader.appetite));
+	come(&reader, 0, 60, 3);
+	assert_false(appetite_is_rare(&reader.appetite));
+}
+
+static void test_a_reader_that_does_not_wait_is_not_rare_for_half_a_minute(void **state)
 {
 	struct reader reader = reader_of(64);
 
@@ -415,11 +468,11 @@ static void test_a_reader_that_does_not_wait_is_not_seldom_for_half_a_minute(voi
 	reader.facts.refused = false;
 	pass(&reader, 200, 0, false);
 	assert_false(appetite_is_rare(&reader.appetite));
-	appetite_begin(&reader.appetite, 99, true);
+	appetite_begin(&reader.appetite, 99, false);
 	assert_false(appetite_is_rare(&reader.appetite));
 	pass(&reader, 1, 0, false);
 	assert_true(appetite_is_rare(&reader.appetite));
-	appetite_begin(&reader.appetite, UINT64_MAX, true);
+	appetite_begin(&reader.appetite, UINT64_MAX, false);
 	assert_true(appetite_is_rare(&reader.appetite));
 }
 
@@ -447,8 +500,10 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_wanted_for_a_short_wait),
 		cmocka_unit_test(test_after_a_vain_try_readers_have_to_wait_twice_as_long),
 		cmocka_unit_test(test_a_use_ends_the_vain_tries),
-		cmocka_unit_test(test_readers_that_came_seldom_are_told_also_after_a_while),
-		cmocka_unit_test(test_a_reader_that_does_not_wait_is_not_seldom_for_half_a_minute),
+		cmocka_unit_test(test_rare_readers_are_told_also_after_a_while),
+		cmocka_unit_test(test_no_reader_is_rare_until_another_one_has_not_come),
+		cmocka_unit_test(test_a_rare_reader_that_asks_again_and_again_is_not_rare),
+		cmocka_unit_test(test_a_reader_that_does_not_wait_is_not_rare_for_half_a_minute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -534,7 +534,7 @@ static void test_a_piece_is_not_given_up_while_a_reader_waits_for_its_first_toke
 	assert_int_equal(decide(&facts).gives, 1024);
 }
 
-static void test_where_others_claim_nothing_is_kept_for_readers_that_come_seldom(void **state)
+static void test_where_others_claim_nothing_is_kept_for_rare_readers(void **state)
 {
 	struct portion_facts facts = contended(2000);
 
@@ -543,13 +543,6 @@ static void test_where_others_claim_nothing_is_kept_for_readers_that_come_seldom
 	facts.claimed = 400;
 	assert_int_equal(decide(&facts).gives, 400);
 	assert_int_equal(decide(&facts).claim, 0);
-	/* One that waits has its turn. */
-	facts.first = 400;
-	assert_int_equal(decide(&facts).gives, 0);
-	facts.kept = facts.claimed = 0;
-	facts.is_unmet = true;
-	assert_true(decide(&facts).claims);
-	assert_true(decide(&facts).claim >= 400);
 	/* A part of a 23rd is not much, and where no host claims all is kept. */
 	facts = contended(2000);
 	facts.is_rare = true;
@@ -560,6 +553,39 @@ static void test_where_others_claim_nothing_is_kept_for_readers_that_come_seldom
 	facts = facts_of();
 	facts.is_rare = true;
 	assert_int_equal(decide(&facts).gives, 0);
+}
+
+static void test_a_rare_reader_that_waits_has_its_token_within_two_renewals(void **state)
+{
+	struct portion_facts facts = contended(2000);
+
+	(void)state;
+	facts.is_rare = facts.is_unmet = true;
+	facts.leaf = 1 / 900.0; /* 300 leaves bring a token in 3 s */
+	facts.waiting = 1;
+	facts.first = 4000;
+	facts.need = 1000;
+	facts.kept = 290;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.kept = 900;
+	assert_in_range(decide(&facts).gives, 400, 600);
+	facts.kept = 0;
+	assert_in_range(decide(&facts).claim, 300, 500);
+	/* Before more is known of what they need, too, and for two twice as much. */
+	facts.need = 0;
+	assert_int_equal(decide(&facts).claim, 300);
+	facts.waiting = 2;
+	assert_int_equal(decide(&facts).claim, 600);
+	/* A 23rd, where that is more. */
+	facts.leaf = 1;
+	assert_int_equal(decide(&facts).claim, 179);
+	/* Where pieces are larger, as others: at once. */
+	facts.least = 179;
+	assert_int_equal(decide(&facts).claim, 4000);
+	facts.least = 178;
+	assert_int_equal(decide(&facts).claim, 179);
+	facts.is_rare = false;
+	assert_int_equal(decide(&facts).claim, 4000);
 }
 
 static void test_a_claim_of_what_is_held_is_raised_by_any_amount(void **state)
@@ -818,8 +844,8 @@ int main(void)
 		cmocka_unit_test(test_slots_are_wanted_without_slack_and_leaves_of_open_ones_stay),
 		cmocka_unit_test(
 			test_a_piece_is_not_given_up_while_a_reader_waits_for_its_first_token),
-		cmocka_unit_test(
-			test_where_others_claim_nothing_is_kept_for_readers_that_come_seldom),
+		cmocka_unit_test(test_where_others_claim_nothing_is_kept_for_rare_readers),
+		cmocka_unit_test(test_a_rare_reader_that_waits_has_its_token_within_two_renewals),
 		cmocka_unit_test(test_a_claim_of_what_is_held_is_raised_by_any_amount),
 		cmocka_unit_test(test_at_rest_nothing_is_looked_at),
 		cmocka_unit_test(test_looks_that_show_nothing_new_become_rare),
