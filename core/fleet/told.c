@@ -8,6 +8,7 @@
 #include "core/fleet/znode.h"
 #include "core/limiter/learning.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -551,9 +552,11 @@ static void write_node(struct fleet *fleet, struct holding *holding)
 				add_report(fleet, &told->sent, unit, &of->list[j]);
 		}
 	}
-	for (uint32_t i = 0; i < told->sent.count; i++)
+	for (uint32_t i = 0; i < told->sent.count; i++) {
+		assert(told->sent.list[i].until_ns > fleet->now_ns);
 		told->sent.list[i].rest_ms =
 			(told->sent.list[i].until_ns - fleet->now_ns + MS_NS - 1) / MS_NS;
+	}
 	record_print_told(&told->sent, text);
 	znode_path(ZNODE_CLAIMS, holding->id, path);
 	told->asking = request_send_one(fleet, OPERATION_SET, path, text, told->version,
@@ -598,11 +601,22 @@ static struct told_node *told_of(struct holding *holding)
 	return holding->told;
 }
 
+/* Drops the reports that are over: while nobody asks for tokens nothing else does. */
+static void drop_ended(const struct fleet *fleet, const struct holding *holding)
+{
+	struct allowances *of;
+	const char *unit;
+
+	for (uint32_t i = 0; (of = allowances_at(holding->limiter->learning, i, &unit)); i++)
+		allowances_run(of, fleet->now_ns);
+}
+
 void told_tick(struct fleet *fleet, struct holding *holding)
 {
 	struct told_node *told;
 	bool untold;
 
+	drop_ended(fleet, holding);
 	/* Where the node is read or written next, that ends what is in it. */
 	if (!is_ready(fleet) || !is_shared(holding) ||
 	    (holding->told && holding->told->known && !holding->told->asking))
