@@ -314,7 +314,7 @@ static void note_readers(struct appetite *appetite)
 	appetite->gap = appetite->idle = 0;
 }
 
-void appetite_begin(struct appetite *appetite, uint64_t periods, bool served)
+void appetite_begin(struct appetite *appetite, uint64_t periods)
 {
 	uint32_t impatient = appetite->impatient;
 
@@ -327,12 +327,9 @@ void appetite_begin(struct appetite *appetite, uint64_t periods, bool served)
 		.quick = appetite->quick,
 		.impatient = impatient,
 	};
-	/* A reader that waits is counted in the next period. */
-	if (served)
-		note_readers(appetite);
 }
 
-void appetite_note(struct appetite *appetite, const struct appetite_facts *facts)
+static void note_period(struct appetite *appetite, const struct appetite_facts *facts)
 {
 	appetite->period = (appetite->period + 1) % APPETITE_PERIODS;
 	appetite->asked[appetite->period] = (float)facts->asked;
@@ -341,8 +338,6 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	appetite->rest -= appetite->rest > 0;
 	appetite->gap++;
 	appetite->idle += facts->waiting <= 0;
-	if (facts->asked > 0)
-		note_readers(appetite);
 	appetite->impatient -= appetite->impatient > 0;
 	if (facts->refused)
 		appetite->impatient = MEAN_PERIODS;
@@ -350,6 +345,14 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	note_spread(appetite);
 	note_silence(appetite, facts->asked <= 0 && facts->waiting <= 0);
 	note_hunger(appetite, facts);
+}
+
+void appetite_note(struct appetite *appetite, const struct appetite_facts *facts, uint64_t periods)
+{
+	for (uint64_t i = 0; i < periods && i < APPETITE_PERIODS; i++)
+		note_period(appetite, facts);
+	if (facts->asked > 0)
+		note_readers(appetite);
 }
 
 double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts)

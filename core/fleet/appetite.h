@@ -27,9 +27,8 @@
  * Where readers are rare, leaves for the next one would mostly lie idle (portion.h). They are rare
  * if they come more than 5 s apart, as the mean of the last sixteen breaks, until three in a row
  * come after 2.5 s or less in which none waited, as a reader does that asks again; and if none has
- * come for 15 s. Readers that do not wait are not rare for half a minute: they have a
- * token only if it is there. When readers came is remembered while the host has no use of the
- * limiter.
+ * come for 15 s. Readers that do not wait are not rare for half a minute: they have a token only if
+ * it is there. When readers came is remembered while the host has no use of the limiter.
  *
  * Readers who come at random need slack beyond that (portion.h). The variance of the tokens that
  * they ask for in a second tells them from steady ones: of these it is far less than the mean, of
@@ -71,7 +70,7 @@ struct appetite {
 	uint32_t impatient; /* readers that do not wait came: for so many periods yet */
 };
 
-/* A period, and its end. */
+/* A period, and its end; or the mean of some. */
 struct appetite_facts {
 	double asked;	    /* tokens that were asked for */
 	double waiting;	    /* tokens that are waited for ... */
@@ -84,14 +83,14 @@ struct appetite_facts {
 	bool refused;	    /* a reader that does not wait found none */
 };
 
-/*
- * Begins anew, @periods after the last one. When readers came before that is remembered. @served:
- * one that is not waiting now has come since.
- */
-void appetite_begin(struct appetite *appetite, uint64_t periods, bool served);
+/* Begins anew, @periods after the last one. When readers came before that is remembered. */
+void appetite_begin(struct appetite *appetite, uint64_t periods);
 
-/* Ends a period. */
-void appetite_note(struct appetite *appetite, const struct appetite_facts *facts);
+/*
+ * Ends @periods, at least 1, that were alike as far as is known: with more the host was late. The
+ * readers that asked in them count as one break that ended. More than APPETITE_PERIODS are as many.
+ */
+void appetite_note(struct appetite *appetite, const struct appetite_facts *facts, uint64_t periods);
 
 /* Leaves that what is asked for needs, without slack; those that are wanted because of hunger. */
 double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts);

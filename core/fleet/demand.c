@@ -500,20 +500,17 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 	demand->tokens = tokens;
 	demand->waited_ns = waited_ns;
 	demand->counts_waiting = counts;
-	for (uint64_t i = 0; i < periods && i < APPETITE_PERIODS; i++)
-		appetite_note(&demand->appetite, &demand->newest);
+	appetite_note(&demand->appetite, &demand->newest, periods);
 }
 
 static void begin_appetite(const struct fleet *fleet, struct holding *holding)
 {
 	struct demand *demand = holding->demand;
-	uint64_t tokens = tokens_counted(holding);
 
 	demand->has_appetite = true;
-	appetite_begin(&demand->appetite, fleet->now_ns / DEMAND_PERIOD_NS - demand->period,
-		       tokens != demand->tokens);
+	appetite_begin(&demand->appetite, fleet->now_ns / DEMAND_PERIOD_NS - demand->period);
 	demand->newest = (struct appetite_facts){.leaf = demand_leaf(holding)};
-	demand->tokens = tokens;
+	demand->tokens = tokens_counted(holding);
 	demand->waited_ns = waited_so_far_ns(fleet, holding);
 	demand->counts_waiting = !holding->limiter->first_child;
 }

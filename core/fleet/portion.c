@@ -29,7 +29,7 @@ enum {
 static const double WAIT_S = 0.05;
 
 /* Tells whether nothing is kept between readers, if that were much: rule 3. */
-static bool is_seldom(const struct portion_facts *facts)
+static bool spares_rare(const struct portion_facts *facts)
 {
 	return facts->claims && facts->is_rare;
 }
@@ -37,21 +37,20 @@ static bool is_seldom(const struct portion_facts *facts)
 /* Returns the leaves that are soon enough for rare readers that wait: rule 3. */
 static double soon_of(const struct portion_facts *facts)
 {
-	double least = (double)facts->leaves / IDLE_PARTS, renewals,
-	       tokens = (double)facts->waiting;
+	double within_s = (double)(SOON_RENEWALS * facts->renewal_ns) / NSEC_PER_SEC;
+	double least = (double)facts->leaves / IDLE_PARTS;
 
 	if (facts->leaf <= 0 || facts->least > least)
 		return facts->leaves;
-	renewals = (double)(SOON_RENEWALS * facts->renewal_ns) / NSEC_PER_SEC;
-	return fmax(tokens / renewals / facts->leaf, least);
+	return fmax((double)facts->waiting / within_s / facts->leaf, least);
 }
 
-/* Returns what readers ask for: by rule 3 less where they come seldom, and it is much. */
+/* Returns what readers ask for: by rule 3 less where they are rare, and it is much. */
 static double need_of(const struct portion_facts *facts)
 {
 	bool is_much = facts->need > (double)facts->leaves / IDLE_PARTS / facts->holders;
 
-	if (!is_seldom(facts) || !is_much)
+	if (!spares_rare(facts) || !is_much)
 		return facts->need;
 	return facts->first ? fmin(facts->need, soon_of(facts)) : 0;
 }
@@ -61,7 +60,7 @@ static uint32_t first_needed(const struct portion_facts *facts)
 {
 	double soon = ceil(fmin(soon_of(facts), facts->leaves));
 
-	return is_seldom(facts) && soon < facts->first ? (uint32_t)soon : facts->first;
+	return spares_rare(facts) && soon < facts->first ? (uint32_t)soon : facts->first;
 }
 
 /* Returns this host's part of the slack, less what is idle anyway. See rule 1. */
@@ -115,7 +114,7 @@ static uint32_t first_of(const struct portion_facts *facts)
 	uint32_t plenty = facts->free == facts->leaves ? facts->leaves : facts->free / FIRST_PARTS;
 	uint32_t first = first_needed(facts);
 
-	return first && plenty > first && !is_seldom(facts) ? plenty : first;
+	return first && plenty > first && !spares_rare(facts) ? plenty : first;
 }
 
 /* Returns what readers ask for, as far as it is known. */

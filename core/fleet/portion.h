@@ -147,7 +147,7 @@ struct portion_decision {
 
 /*
  * Returns the leaves that readers who are not hungry are to have, with slack, and none where they
- * come so seldom that nothing is kept for them (3); the most that they may keep.
+ * are so rare that nothing is kept for them (3); the most that they may keep.
  */
 double portion_plain(const struct portion_facts *facts);
 double portion_most(const struct portion_facts *facts);

@@ -28,7 +28,7 @@ static void pass(struct reader *reader, uint32_t periods, double asked, bool wai
 	reader->facts.asked = asked;
 	reader->facts.waited = waited;
 	for (uint32_t i = 0; i < periods; i++)
-		appetite_note(&reader->appetite, &reader->facts);
+		appetite_note(&reader->appetite, &reader->facts, 1);
 }
 
 static double need_a_second(const struct reader *reader)
@@ -391,23 +391,21 @@ static void test_rare_readers_are_told_also_after_a_while(void **state)
 		assert_true(appetite_is_rare(&reader.appetite));
 	}
 	/* When they came is known after a break, too. */
-	appetite_begin(&reader.appetite, 1, true);
+	appetite_begin(&reader.appetite, 1);
 	assert_true(need_a_second(&reader) == 0);
 	assert_true(appetite_is_rare(&reader.appetite));
 	pass(&reader, 20, 1, false);
 	assert_false(appetite_is_rare(&reader.appetite));
-	appetite_begin(&reader.appetite, 150, false);
+	appetite_begin(&reader.appetite, 150);
 	assert_false(appetite_is_rare(&reader.appetite));
-	appetite_begin(&reader.appetite, 1, false);
+	appetite_begin(&reader.appetite, 1);
 	assert_true(appetite_is_rare(&reader.appetite));
-	appetite_begin(&reader.appetite, UINT64_MAX, false);
+	appetite_begin(&reader.appetite, UINT64_MAX);
 	assert_true(appetite_is_rare(&reader.appetite));
-	/* Readers that are served at once, each when the host had no use of the limiter. */
-	for (int i = 0; i < 20; i++)
-		appetite_begin(&reader.appetite, 30, true);
-	assert_false(appetite_is_rare(&reader.appetite));
 	/* A break that was long makes no reader rare that comes often. */
-	appetite_begin(&reader.appetite, UINT64_MAX, true);
+	pass(&reader, 20, 1, false);
+	appetite_begin(&reader.appetite, UINT64_MAX);
+	pass(&reader, 1, 1, false);
 	assert_false(appetite_is_rare(&reader.appetite));
 }
 
@@ -449,13 +447,53 @@ static void test_a_rare_reader_that_asks_again_and_again_is_not_rare(void **stat
 	come(&reader, 23, 60, 2);
 	assert_true(appetite_is_rare(&reader.appetite));
 	/* Also while a break is remembered. */
-	appetite_begin(&reader.appetite, 0, false);
+	appetite_begin(&reader.appetite, 0);
 	come(&reader, 23, 60, 1);
 	assert_false(appetite_is_rare(&reader.appetite));
 	come(&reader, 25, 60, 1);
 	assert_true(appetite_is_rare(&reader.appetite));
 	come(&reader, 0, 60, 3);
 	assert_false(appetite_is_rare(&reader.appetite));
+}
+
+static void test_breaks_go_on_while_the_host_has_no_use_of_the_limiter(void **state)
+{
+	struct reader reader = reader_of(64);
+
+	(void)state;
+	come(&reader, 100, 0, 20);
+	/* Neither the time before it nor what was learnt of the earlier ones is forgotten. */
+	for (int i = 0; i < 3; i++) {
+		pass(&reader, 15, 0, false);
+		appetite_begin(&reader.appetite, 15);
+		come(&reader, 0, 0, 1);
+		assert_true(appetite_is_rare(&reader.appetite));
+	}
+	for (int i = 0; i < 20; i++) {
+		appetite_begin(&reader.appetite, 15);
+		come(&reader, 15, 0, 1);
+	}
+	assert_false(appetite_is_rare(&reader.appetite));
+}
+
+static void test_a_host_that_was_late_has_seen_one_reader_not_many(void **state)
+{
+	struct reader reader = reader_of(64);
+
+	(void)state;
+	come(&reader, 100, 0, 20);
+	for (int i = 0; i < 5; i++) {
+		reader.facts.asked = 1 / 40.0;
+		appetite_note(&reader.appetite, &reader.facts, 40);
+		assert_true(appetite_is_rare(&reader.appetite));
+		pass(&reader, 60, 0, false);
+	}
+	/* Whatever it was late by, it is as if what is remembered was all. */
+	appetite_note(&reader.appetite, &reader.facts, UINT64_MAX);
+	assert_true(appetite_is_rare(&reader.appetite));
+	reader.facts.asked = 2;
+	appetite_note(&reader.appetite, &reader.facts, UINT64_MAX);
+	assert_true(fabs(need_a_second(&reader) - 20) < 1);
 }
 
 static void test_a_reader_that_does_not_wait_is_not_rare_for_half_a_minute(void **state)
@@ -468,11 +506,11 @@ static void test_a_reader_that_does_not_wait_is_not_rare_for_half_a_minute(void 
 	reader.facts.refused = false;
 	pass(&reader, 200, 0, false);
 	assert_false(appetite_is_rare(&reader.appetite));
-	appetite_begin(&reader.appetite, 99, false);
+	appetite_begin(&reader.appetite, 99);
 	assert_false(appetite_is_rare(&reader.appetite));
 	pass(&reader, 1, 0, false);
 	assert_true(appetite_is_rare(&reader.appetite));
-	appetite_begin(&reader.appetite, UINT64_MAX, false);
+	appetite_begin(&reader.appetite, UINT64_MAX);
 	assert_true(appetite_is_rare(&reader.appetite));
 }
 
@@ -503,6 +541,8 @@ int main(void)
 		cmocka_unit_test(test_rare_readers_are_told_also_after_a_while),
 		cmocka_unit_test(test_no_reader_is_rare_until_another_one_has_not_come),
 		cmocka_unit_test(test_a_rare_reader_that_asks_again_and_again_is_not_rare),
+		cmocka_unit_test(test_breaks_go_on_while_the_host_has_no_use_of_the_limiter),
+		cmocka_unit_test(test_a_host_that_was_late_has_seen_one_reader_not_many),
 		cmocka_unit_test(test_a_reader_that_does_not_wait_is_not_rare_for_half_a_minute),
 	};
 

@@ -576,6 +576,9 @@ static void test_a_rare_reader_that_waits_has_its_token_within_two_renewals(void
 	assert_int_equal(decide(&facts).claim, 300);
 	facts.waiting = 2;
 	assert_int_equal(decide(&facts).claim, 600);
+	/* No more than that is taken, however much is free. */
+	facts.free = 4000;
+	assert_int_equal(decide(&facts).takes, 600);
 	/* A 23rd, where that is more. */
 	facts.leaf = 1;
 	assert_int_equal(decide(&facts).claim, 179);

@@ -192,7 +192,7 @@ static void end_period(const struct scene *scene, struct host *host)
 		.leaf = leaf_rate(scene) * LOOK_MS / 1000,
 		.contended = others_claim(scene, host),
 	};
-	appetite_note(&host->appetite, &host->facts);
+	appetite_note(&host->appetite, &host->facts, 1);
 	host->before = host->waiting;
 	host->granted_now = host->waited_ms = 0;
 }
