@@ -1,4 +1,4 @@
-/* maker - makes up a trace of a fleet: shared by random_fleet.c and random_names.c. */
+/* maker - makes up a trace of a fleet: shared by random_fleet.c and others. */
 #ifndef RATEFS_SIM_MAKER_H
 #define RATEFS_SIM_MAKER_H
 
@@ -21,6 +21,10 @@ struct maker {
 	bool has_windows;
 	struct random units; /* draws, likewise, what is done in a limiter with units */
 	bool has_units;
+	struct random lates; /* draws, likewise, when a host is late */
+	bool has_late;
+	unsigned int late_host;	 /* its process stops and goes on ... */
+	unsigned int late_turns; /* ... so often yet */
 	uint64_t now_ns;
 	uint64_t for_ns;
 	uint64_t shift_ns; /* of the next load */
@@ -113,6 +117,9 @@ void random_names(struct maker *maker);
  * host is over.
  */
 void random_names_heirs(struct maker *maker, unsigned int host);
+
+/* random_late.c: lets the process of a host stop, or go on, in fleets in which hosts are late. */
+void random_late(struct maker *maker);
 
 /*
  * plots.c: a host loses its session and does not hear of it, and the host that takes what it had is

@@ -9,7 +9,7 @@
  * access rights that are taken away and given back, and two have plots (plots.c). In some fleets
  * PATH is so long that a host has room for few leases. Programs poll meanwhile, and tokens are kept
  * for them. In some fleets a limiter has keys that are leased. In some there are windows of the
- * calendar, and no clock drifts.
+ * calendar, and no clock drifts. In every other fleet a host's own steps come late (random_late.c).
  * For the last three tenths of the time nothing goes wrong any more. All hosts have the same work;
  * or one has more than there is for it, and the others little, where partitions have no numbers.
  */
@@ -31,6 +31,7 @@ enum {
 	WINDOW_ACTS = 6,   /* ... written in one act of so many */
 	UNIT_FLEETS = 4,   /* one in so many has a limiter with units, of it and of its keys ... */
 	UNIT_ACTS = 3,	   /* ... where something is done after one act of so many */
+	LATE_FLEETS = 2,   /* in one of so many, steps of hosts come late */
 };
 
 enum kind { KIND_LOSES, KIND_MEDDLES, KIND_DENIES, KIND_RETUNES, KIND_HANDS_OVER };
@@ -723,6 +724,8 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 			      .has_windows = seed % WINDOW_FLEETS == 1,
 			      .units = {seed * 11},
 			      .has_units = seed % UNIT_FLEETS == 2,
+			      .lates = {seed * 13},
+			      .has_late = seed % LATE_FLEETS == 0,
 			      .kind = seed % KINDS};
 	uint64_t calm_ns = for_ns / 10 * 7;
 	uint64_t gap_ns = calm_ns / ACTS + 1;
@@ -744,6 +747,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 		make_key_load(&maker);
 		make_window(&maker);
 		make_unit_act(&maker);
+		random_late(&maker);
 	}
 	make_calm(&maker);
 	if (maker.now_ns < for_ns)
