@@ -90,7 +90,7 @@ seconds() {
 names=() limits=() of=() pids=() commands=() choosy=()
 declare -A last=() # the number of the last program in a lane
 start() {
-	local number=${#names[@]} seconds=$2 before='' words
+	local number=${#names[@]} seconds=$2 before='' lock words
 	if [ -n "${lane-}" ]; then
 		before=${last[$lane]-}
 		last[$lane]=$number
@@ -98,13 +98,15 @@ start() {
 	names+=("$1") limits+=("$seconds") of+=("$current") choosy+=("${pattern+yes}")
 	shift 2
 	words=("$@" ${pattern:+"$pattern"})
-	before=${before:+$scratch/program.$before.status}
 	commands+=("$(words "$@")")
+	# Locked until it has ended: the next one of its lane waits so without looking.
+	exec {lock}> "$scratch/program.$number.lock"
+	flock "$lock"
 	{
-		until [ -z "$before" ] || [ -e "$before" ]; do sleep 0.2; done
+		[ -z "$before" ] || flock "$scratch/program.$before.lock" true
 		since=$SECONDS TIMEFORMAT='%U %S'
 		{ time TIMES=$scratch/program.$number.times timeout -k 10 "$(within "$seconds")" \
-			"${words[@]}" < /dev/null > "$scratch/program.$number" 2>&1; } \
+			"${words[@]}" < /dev/null > "$scratch/program.$number" 2>&1 {lock}>&-; } \
 			2> "$scratch/program.$number.time"
 		# By its name all of it is there.
 		echo $? $since $SECONDS "$(tail -n 1 "$scratch/program.$number.time")" \
@@ -112,6 +114,7 @@ start() {
 		mv "$scratch/program.$number.ended" "$scratch/program.$number.status"
 	} &
 	pids+=($!)
+	exec {lock}>&-
 }
 
 # words WORD…: as a shell reads them.
