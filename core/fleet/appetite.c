@@ -32,6 +32,7 @@ enum {
 	GAP_MOST = 150,	     /* a longer break counts as so many periods */
 	GAPS_MOST = 16,	     /* breaks that are remembered, or so */
 	SILENT_GAPS = 3,     /* a break so many times as long shows that they are, too */
+	BATCHES_LEAST = 2,   /* in a mean: then it is known how far apart they are */
 	SILENT_TOKENS = 10,  /* that were expected and do not come are no chance */
 };
 
@@ -56,6 +57,15 @@ static double last(const struct appetite *appetite, uint32_t periods)
 	return sum;
 }
 
+/* Begins another mean. */
+static void set_mean(struct appetite *appetite, double sum, double periods)
+{
+	appetite->sum = sum;
+	appetite->periods = periods;
+	appetite->half = 0;
+	appetite->even = sum / periods;
+}
+
 /* Begins another mean if the last @periods are no chance: with those that are surely changed. */
 static bool begin_anew(struct appetite *appetite, uint32_t periods)
 {
@@ -63,8 +73,7 @@ static bool begin_anew(struct appetite *appetite, uint32_t periods)
 
 	if (appetite->periods < periods || !is_change(last(appetite, periods), mean * periods))
 		return false;
-	appetite->sum = last(appetite, periods / 2);
-	appetite->periods = periods / 2;
+	set_mean(appetite, last(appetite, periods / 2), periods / 2);
 	appetite->rest = 0;
 	return true;
 }
@@ -80,8 +89,8 @@ static void note_silence(struct appetite *appetite, bool silent)
 	appetite->silent++;
 	if (appetite->lively * appetite->silent < SILENT_TOKENS)
 		return;
-	appetite->sum = appetite->lively = 0;
-	appetite->periods = APPETITE_SECOND / 2.0;
+	appetite->lively = 0;
+	set_mean(appetite, 0, APPETITE_SECOND / 2.0);
 }
 
 /* Notes how far the last second was from the mean. */
@@ -100,6 +109,8 @@ static void note_spread(struct appetite *appetite)
 
 static void note_mean(struct appetite *appetite, double asked)
 {
+	double more;
+
 	appetite->sum += asked;
 	appetite->periods++;
 	if (appetite->periods > MEAN_PERIODS) {
@@ -108,6 +119,13 @@ static void note_mean(struct appetite *appetite, double asked)
 	}
 	if (!begin_anew(appetite, APPETITE_SECOND))
 		(void)begin_anew(appetite, APPETITE_PERIODS);
+	if (asked <= 0)
+		return;
+	/* In each period there are as many on average: only what is more comes and goes. */
+	more = appetite->sum >= BATCHES_LEAST * asked ? asked - appetite->sum / appetite->periods
+						      : 0;
+	appetite->half = fmax(more, 0) / 2;
+	appetite->even = (appetite->sum - appetite->half) / appetite->periods;
 }
 
 /* Counts for how many periods readers have waited without a break. */
@@ -229,10 +247,8 @@ static void end_probe(struct appetite *appetite, bool vain)
 	double asked = last(appetite, appetite->grown_periods);
 	double mean = appetite->sum / appetite->periods * appetite->grown_periods;
 
-	if (!vain && asked * MORE_PARTS >= mean * (MORE_PARTS + 1)) {
-		appetite->sum = asked;
-		appetite->periods = appetite->grown_periods;
-	}
+	if (!vain && asked * MORE_PARTS >= mean * (MORE_PARTS + 1))
+		set_mean(appetite, asked, appetite->grown_periods);
 	appetite->rest = vain ? (uint32_t)REST_PERIODS << appetite->vain : 0;
 	if (!vain)
 		appetite->vain = 0;
@@ -358,7 +374,7 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts)
 {
 	double periods = appetite->periods < HUNGRY_PERIODS ? HUNGRY_PERIODS : appetite->periods;
-	double tokens = appetite->sum / periods;
+	double tokens = fmin(appetite->even, (appetite->sum + appetite->half) / periods);
 
 	if (facts->long_waiting || hungry_periods(appetite) >= BACKLOG_PERIODS)
 		tokens += facts->waiting / DRAIN_PERIODS;

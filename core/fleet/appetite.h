@@ -7,6 +7,11 @@
  * would hardly do begins a new one. It ends when ten tokens that it expected have not come. So the
  * need of a steady or a random load stays, and a change is seen within a second.
  *
+ * Between tokens that are far apart the mean falls, and each token raises it. A need that followed
+ * would have leaves go and come back with each token: they would lie idle on the way, and take a
+ * part of what is saved up along. So the need is what is halfway between until the next token is
+ * late, and from then on the mean and half of a token.
+ *
  * A reader that asks again as soon as it was served shows nothing but that it waits. Such readers
  * are told by their number, which stays the same though some are served. A host whose readers wait
  * so for half a second is hungry: it wants twice as much. If half of that is made use of, and they
@@ -51,8 +56,10 @@ struct appetite {
 	float waiting[APPETITE_PERIODS]; /* tokens that were waited for at its end */
 	float waited[APPETITE_PERIODS];	 /* the part of it that a reader waited */
 	uint32_t period;		 /* the newest's place */
-	double sum, periods;		 /* the mean: tokens asked for in so many periods ... */
-	double lively;			 /* ... per period when some were asked for last ... */
+	double sum, periods;		 /* the mean: tokens asked for in so many periods */
+	double half;			 /* of those that came last, if the mean is of some: ... */
+	double even;			 /* ... by them it was more than this is, per period */
+	double lively;			 /* per period when some were asked for last ... */
 	uint32_t silent;		 /* ... so many periods ago, with none waiting since */
 	double spread;			 /* of a second's tokens, less 1: variance by mean ... */
 	uint8_t seconds;		 /* ... over so many */

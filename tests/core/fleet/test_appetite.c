@@ -49,6 +49,29 @@ static void test_a_steady_reader_needs_what_it_asks_for(void **state)
 	assert_int_equal(appetite_hunger(&reader.appetite), 0);
 }
 
+static void test_the_need_of_a_slow_reader_stays_between_its_tokens(void **state)
+{
+	struct reader reader = reader_of(30);
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		pass(&reader, 1, 1, false);
+		pass(&reader, 49, 0, false);
+	}
+	for (int i = 0; i < 3; i++) {
+		pass(&reader, 1, 1, false);
+		for (int j = 1; j < 50; j++) {
+			assert_true(fabs(need_a_second(&reader) - 0.2) < 0.01);
+			pass(&reader, 1, 0, false);
+		}
+	}
+	/* It falls once the next ones are late. */
+	pass(&reader, 25, 0, false);
+	assert_true(need_a_second(&reader) < 0.195);
+	pass(&reader, 90, 0, false);
+	assert_true(need_a_second(&reader) < 0.17);
+}
+
 static void test_a_change_is_seen_within_a_second(void **state)
 {
 	struct reader reader = reader_of(2000);
@@ -519,6 +542,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_readers_at_random_are_told_from_steady_ones),
 		cmocka_unit_test(test_a_steady_reader_needs_what_it_asks_for),
+		cmocka_unit_test(test_the_need_of_a_slow_reader_stays_between_its_tokens),
 		cmocka_unit_test(test_a_change_is_seen_within_a_second),
 		cmocka_unit_test(test_ten_tokens_that_do_not_come_end_a_small_demand),
 		cmocka_unit_test(test_a_reader_that_waits_is_not_silent),
