@@ -147,7 +147,8 @@ case_a_user_may_have_so_many_keys_and_loses_its_own_first() {
 	limiter a max
 	limiter b max
 	echo 1/d | tee "$m/a/key_rate" > "$m/b/key_rate"
-	as nobody cat "$m/a/keys/one/stat" "$m/a/keys/two/stat" "$m/a/keys/three/stat" > /dev/null
+	# A key from which something was taken stays for a day.
+	as nobody cat "$m/a/keys/one/stat" "$m/a/keys/two/try" "$m/a/keys/three/try" > /dev/null
 	is 'the oldest gave way' "$(ls "$m/a/keys" | sort | tr '\n' ' ')" 'three two '
 	is 'another limiter' "$(as nobody "$CLIENT" read "$m/b/keys/four/try")" ENOSPC
 	told nobody '^user 65534 has 2 keys, the most a user can have$'
@@ -161,8 +162,9 @@ case_all_users_may_have_so_many_keys() {
 	limiter a max
 	limiter b max
 	echo 1/d | tee "$m/a/key_rate" > "$m/b/key_rate"
-	cat "$m/a/keys/one/stat" > /dev/null
-	as nobody cat "$m/a/keys/two/stat" > /dev/null
+	# A key from which something was taken stays for a day.
+	cat "$m/a/keys/one/try" > /dev/null
+	as nobody cat "$m/a/keys/two/try" > /dev/null
 	refused ENOSPC read "$m/b/keys/three/try"
 	like last_error "$(cat "$m/last_error")" 'there are 2 keys'
 }
@@ -221,10 +223,10 @@ case_status_has_the_bounds_and_what_there_is() {
 	bounds+=,keys_max=5,user_keys_max=4,files_max=93,user_files_max=2
 	bound $bounds,names_max=95,user_names_max=3
 	empty orders
-	: "$(cat "$m/orders/keys/one/stat")"
 	reader orders/token
 	waiting orders 1
 	exec 3< "$m/orders/slot"
+	: "$(cat "$m/orders/keys/one/stat")"
 	like status "$(tr '\n' ' ' < "$m/status")" "$(printf ' %s' \
 		'readers 1' 'readers_max 9' 'user_readers_max 8' \
 		'limiters_max 7' 'user_limiters_max 6' \
