@@ -32,7 +32,7 @@ enum {
 	GAP_MOST = 150,	     /* a longer break counts as so many periods */
 	GAPS_MOST = 16,	     /* breaks that are remembered, or so */
 	SILENT_GAPS = 3,     /* a break so many times as long shows that they are, too */
-	BATCHES_LEAST = 2,   /* in a mean: then it is known how far apart they are */
+	BATCHES_LEAST = 2,   /* as many tokens as came last, in a mean */
 	SILENT_TOKENS = 10,  /* that were expected and do not come are no chance */
 };
 
@@ -62,8 +62,8 @@ static void set_mean(struct appetite *appetite, double sum, double periods)
 {
 	appetite->sum = sum;
 	appetite->periods = periods;
-	appetite->half = 0;
 	appetite->even = sum / periods;
+	appetite->lift = 1;
 }
 
 /* Begins another mean if the last @periods are no chance: with those that are surely changed. */
@@ -109,8 +109,6 @@ static void note_spread(struct appetite *appetite)
 
 static void note_mean(struct appetite *appetite, double asked)
 {
-	double more;
-
 	appetite->sum += asked;
 	appetite->periods++;
 	if (appetite->periods > MEAN_PERIODS) {
@@ -119,13 +117,18 @@ static void note_mean(struct appetite *appetite, double asked)
 	}
 	if (!begin_anew(appetite, APPETITE_SECOND))
 		(void)begin_anew(appetite, APPETITE_PERIODS);
-	if (asked <= 0)
-		return;
-	/* In each period there are as many on average: only what is more comes and goes. */
-	more = appetite->sum >= BATCHES_LEAST * asked ? asked - appetite->sum / appetite->periods
-						      : 0;
-	appetite->half = fmax(more, 0) / 2;
-	appetite->even = (appetite->sum - appetite->half) / appetite->periods;
+}
+
+/* Notes that @asked tokens have come, of which the mean is: those of a period on average stay. */
+static void note_batch(struct appetite *appetite, double asked)
+{
+	double half = fmax(asked - appetite->sum / appetite->periods, 0) / 2;
+
+	/* Of fewer it is not known how far apart they are. */
+	if (appetite->sum < BATCHES_LEAST * asked)
+		half = 0;
+	appetite->even = (appetite->sum - half) / appetite->periods;
+	appetite->lift = (appetite->sum - half) / (appetite->sum - 2 * half);
 }
 
 /* Counts for how many periods readers have waited without a break. */
@@ -365,16 +368,20 @@ static void note_period(struct appetite *appetite, const struct appetite_facts *
 
 void appetite_note(struct appetite *appetite, const struct appetite_facts *facts, uint64_t periods)
 {
-	for (uint64_t i = 0; i < periods && i < APPETITE_PERIODS; i++)
+	uint64_t count = periods < APPETITE_PERIODS ? periods : APPETITE_PERIODS;
+
+	for (uint64_t i = 0; i < count; i++)
 		note_period(appetite, facts);
-	if (facts->asked > 0)
-		note_readers(appetite);
+	if (facts->asked <= 0)
+		return;
+	note_readers(appetite);
+	note_batch(appetite, facts->asked * (double)count);
 }
 
 double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts)
 {
 	double periods = appetite->periods < HUNGRY_PERIODS ? HUNGRY_PERIODS : appetite->periods;
-	double tokens = fmin(appetite->even, (appetite->sum + appetite->half) / periods);
+	double tokens = fmin(appetite->even, appetite->lift * appetite->sum / periods);
 
 	if (facts->long_waiting || hungry_periods(appetite) >= BACKLOG_PERIODS)
 		tokens += facts->waiting / DRAIN_PERIODS;

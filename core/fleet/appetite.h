@@ -9,8 +9,8 @@
  *
  * Between tokens that are far apart the mean falls, and each token raises it. A need that followed
  * would have leaves go and come back with each token: they would lie idle on the way, and take a
- * part of what is saved up along. So the need is what is halfway between until the next token is
- * late, and from then on the mean and half of a token.
+ * part of what is saved up along. So the need is what lies halfway, the mean less half of the last
+ * tokens, until the next are late; from then on it falls as the mean does.
  *
  * A reader that asks again as soon as it was served shows nothing but that it waits. Such readers
  * are told by their number, which stays the same though some are served. A host whose readers wait
@@ -57,8 +57,8 @@ struct appetite {
 	float waited[APPETITE_PERIODS];	 /* the part of it that a reader waited */
 	uint32_t period;		 /* the newest's place */
 	double sum, periods;		 /* the mean: tokens asked for in so many periods */
-	double half;			 /* of those that came last, if the mean is of some: ... */
-	double even;			 /* ... by them it was more than this is, per period */
+	double even;			 /* when some came last, less half of them; ... */
+	double lift;			 /* ... so much by the mean when the next are due */
 	double lively;			 /* per period when some were asked for last ... */
 	uint32_t silent;		 /* ... so many periods ago, with none waiting since */
 	double spread;			 /* of a second's tokens, less 1: variance by mean ... */
@@ -95,7 +95,8 @@ void appetite_begin(struct appetite *appetite, uint64_t periods);
 
 /*
  * Ends @periods, at least 1, that were alike as far as is known: with more the host was late. The
- * readers that asked in them count as one break that ended. More than APPETITE_PERIODS are as many.
+ * readers that asked in them count as one break that ended. More than APPETITE_PERIODS count as
+ * APPETITE_PERIODS.
  */
 void appetite_note(struct appetite *appetite, const struct appetite_facts *facts, uint64_t periods);
 

@@ -30,7 +30,7 @@ void told_detach(struct holding *holding);
 /* Reads /w, unless that was done in this session. */
 void told_step(struct fleet *fleet);
 
-/* Looks whether there is something of @holding to tell or to ask. */
+/* Ends reports of @holding that are over, and looks whether there is one to tell or to ask. */
 void told_tick(struct fleet *fleet, struct holding *holding);
 
 /* Tells whether other hosts are to be told of something of @holding. */

@@ -116,6 +116,22 @@ static void test_a_reader_that_waits_is_not_silent(void **state)
 	assert_true(need_a_second(&reader) > 0);
 }
 
+static void test_a_need_is_over_after_a_long_wait(void **state)
+{
+	struct reader reader = reader_of(30);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		reader.facts.waiting++;
+		pass(&reader, 1, 1, true);
+		pass(&reader, 9, 0, true);
+	}
+	pass(&reader, 3000, 0, true);
+	reader.facts.waiting = 0;
+	pass(&reader, 1, 0, false);
+	assert_true(need_a_second(&reader) < 0.001);
+}
+
 static void test_chance_is_no_change(void **state)
 {
 	struct reader reader = reader_of(200);
@@ -511,7 +527,7 @@ static void test_a_host_that_was_late_has_seen_one_reader_not_many(void **state)
 		assert_true(appetite_is_rare(&reader.appetite));
 		pass(&reader, 60, 0, false);
 	}
-	/* Whatever it was late by, it is as if what is remembered was all. */
+	/* It was late by more than is remembered. */
 	appetite_note(&reader.appetite, &reader.facts, UINT64_MAX);
 	assert_true(appetite_is_rare(&reader.appetite));
 	reader.facts.asked = 2;
@@ -546,6 +562,7 @@ int main(void)
 		cmocka_unit_test(test_a_change_is_seen_within_a_second),
 		cmocka_unit_test(test_ten_tokens_that_do_not_come_end_a_small_demand),
 		cmocka_unit_test(test_a_reader_that_waits_is_not_silent),
+		cmocka_unit_test(test_a_need_is_over_after_a_long_wait),
 		cmocka_unit_test(test_chance_is_no_change),
 		cmocka_unit_test(test_a_backlog_is_worked_off_in_two_seconds),
 		cmocka_unit_test(test_a_hungry_reader_has_all_soon),
