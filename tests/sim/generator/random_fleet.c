@@ -9,7 +9,7 @@
  * access rights that are taken away and given back, and two have plots (plots.c). In some fleets
  * PATH is so long that a host has room for few leases. Programs poll meanwhile, and tokens are kept
  * for them. In some fleets a limiter has keys that are leased. In some there are windows of the
- * calendar, and no clock drifts. In every other fleet a host's own steps come late (random_late.c).
+ * calendar, and no clock drifts. In half of them a host's own steps come late (random_late.c).
  * For the last three tenths of the time nothing goes wrong any more. All hosts have the same work;
  * or one has more than there is for it, and the others little, where partitions have no numbers.
  */
@@ -725,7 +725,6 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 			      .units = {seed * 11},
 			      .has_units = seed % UNIT_FLEETS == 2,
 			      .lates = {seed * 13},
-			      .has_late = seed % LATE_FLEETS == 0,
 			      .kind = seed % KINDS};
 	uint64_t calm_ns = for_ns / 10 * 7;
 	uint64_t gap_ns = calm_ns / ACTS + 1;
@@ -736,6 +735,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 	make_first(&maker);
 	make_keys(&maker);
 	make_units(&maker);
+	maker.has_late = !random_below(&maker.lates, LATE_FLEETS);
 	for (;;) {
 		make_shift(&maker);
 		if (below(&maker, 4))

@@ -23,7 +23,7 @@ void random_late(struct maker *maker)
 	if (!maker->late_turns)
 		return;
 	maker->late_turns--;
-	/* A process that another fault has stopped does not go on before that is mended. */
+	/* While a pause lasts (make_pause) it is not late besides. */
 	if (!maker->paused[maker->late_host])
 		add(maker, "%s h%u", maker->late_turns % 2 ? "pause" : "resume",
 		    maker->late_host + 1);
