@@ -82,8 +82,8 @@ seconds() {
 
 # start NAME SECONDS COMMAND…: a program that prints TAP, beside those that were started before, of
 # whichever stage; finish counts their tests. SECONDS are for hangs only: three times what it takes
-# where the machine has other work. A program that computes is started by `nice`, so that those that
-# wait have the processor when they want it. Before start:
+# where the machine has other work. A program that computes is started by `chrt --idle` in --all, so
+# that those that wait have the processor when they want it. Before start:
 #	lane=LANE	it begins when the one that was started before it in that lane has ended.
 #	pattern=PATTERN	COMMAND takes a pattern of the names of its tests as its last word, and is
 #			given this one now (if it is not empty). So one test can be run by itself.
