@@ -31,6 +31,8 @@ enum {
 	QUICK_LEAST = 3,     /* ... so often in a row */
 	GAP_MOST = 150,	     /* a longer break counts as so many periods */
 	GAPS_MOST = 16,	     /* breaks that are remembered, or so */
+	EVEN_PARTS = 4,	     /* breaks that differ by such a part of the mean are even ... */
+	EVEN_LEAST = 4,	     /* ... if there were so many */
 	SILENT_GAPS = 3,     /* a break so many times as long shows that they are, too */
 	BATCHES_LEAST = 2,   /* as many tokens as came last, in a mean */
 	SILENT_TOKENS = 10,  /* that were expected and do not come are no chance */
@@ -320,10 +322,15 @@ static void note_hunger(struct appetite *appetite, const struct appetite_facts *
 /* Notes that readers have asked for tokens, and how long after the last ones. */
 static void note_readers(struct appetite *appetite)
 {
-	float gap = fminf(appetite->gap, GAP_MOST);
+	float off = fminf(appetite->gap, GAP_MOST) - appetite->gap_mean;
 
 	if (appetite->gaps)
-		appetite->gap_mean += (gap - appetite->gap_mean) / appetite->gaps;
+		appetite->gap_mean += off / appetite->gaps;
+	/* How long a long one was is not known. */
+	if (appetite->gap > GAP_MOST)
+		off = GAP_MOST;
+	if (appetite->gaps > 1)
+		appetite->gap_off += (off * off - appetite->gap_off) / appetite->gaps;
 	if (appetite->gaps < GAPS_MOST)
 		appetite->gaps++;
 	if (appetite->idle >= QUICK_PERIODS)
@@ -342,6 +349,7 @@ void appetite_begin(struct appetite *appetite, uint64_t periods)
 		.gap = appetite->gap + (float)periods,
 		.idle = appetite->idle + (float)periods,
 		.gap_mean = appetite->gap_mean,
+		.gap_off = appetite->gap_off,
 		.gaps = appetite->gaps,
 		.quick = appetite->quick,
 		.impatient = impatient,
@@ -404,6 +412,13 @@ bool appetite_is_rare(const struct appetite *appetite)
 	bool silent = appetite->gaps && appetite->gap > SILENT_GAPS * RARE_PERIODS;
 
 	return (apart || silent) && !appetite->impatient;
+}
+
+bool appetite_is_even(const struct appetite *appetite)
+{
+	float most = appetite->gap_mean / EVEN_PARTS;
+
+	return appetite->gaps > EVEN_LEAST && appetite->gap_off <= most * most;
 }
 
 bool appetite_is_young(const struct appetite *appetite)

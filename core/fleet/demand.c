@@ -590,6 +590,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 		facts->waits_here = holding->limiter->turns.current;
 		facts->chance = appetite_chance(&demand->appetite);
 		facts->is_rare = appetite_is_rare(&demand->appetite);
+		facts->is_even = appetite_is_even(&demand->appetite);
 		facts->is_young = appetite_is_young(&demand->appetite);
 		facts->hunger = appetite_hunger(&demand->appetite);
 		if ((facts->need > 0 || granted || waiting || has_asked(fleet, demand)) &&

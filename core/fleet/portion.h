@@ -30,7 +30,8 @@
  *    keep a large part, idle nearly all of the time. That reader has its turn when it comes: as
  *    many leaves as bring the tokens that are waited for within 2 R, or a 23rd if that is more, as
  *    long as pieces (6) are no larger than a 23rd. Leaves that go to and fro lie idle for R/4 or so
- *    each time: the fewer they are and the longer they stay, the less is lost.
+ *    each time: the fewer they are and the longer they stay, the less is lost. Where rare readers
+ *    come evenly, and need as much as is worth having (6), that stays, and none of them waits.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
  *    the rest back at once; a thousandth of the limiter too much is no matter, unless another
@@ -92,6 +93,7 @@ struct portion_facts {
 	double chance;	   /* how much those come at random: appetite_chance() */
 	double ahead;	   /* slack of those of them that come first: wants_slack() */
 	bool is_rare;	   /* readers are rare: appetite_is_rare() */
+	bool is_even;	   /* they come evenly: appetite_is_even() */
 	bool is_young;	   /* that was not seen for long: appetite_is_young() */
 	uint32_t hunger;   /* wanted by readers that wait without a break: appetite_hunger(), 0 */
 	uint32_t exact;	   /* wanted for slots, without slack */

@@ -535,6 +535,30 @@ static void test_a_host_that_was_late_has_seen_one_reader_not_many(void **state)
 	assert_true(fabs(need_a_second(&reader) - 20) < 1);
 }
 
+static void test_breaks_that_differ_by_a_quarter_are_even(void **state)
+{
+	struct reader even = reader_of(64), odd = reader_of(64);
+
+	(void)state;
+	come(&even, 99, 0, 4);
+	assert_false(appetite_is_even(&even.appetite));
+	come(&even, 99, 0, 1);
+	assert_true(appetite_is_even(&even.appetite));
+	for (int i = 0; i < 10; i++) {
+		come(&even, i % 2 ? 119 : 79, 0, 1);
+		come(&odd, i % 2 ? 129 : 69, 0, 1);
+	}
+	assert_true(appetite_is_even(&even.appetite));
+	assert_false(appetite_is_even(&odd.appetite));
+	/* They are remembered while the host has no use of the limiter. */
+	appetite_begin(&even.appetite, 79);
+	come(&even, 20, 0, 1);
+	assert_true(appetite_is_even(&even.appetite));
+	/* Long ones are not alike. */
+	come(&even, 200, 0, 10);
+	assert_false(appetite_is_even(&even.appetite));
+}
+
 static void test_a_reader_that_does_not_wait_is_not_rare_for_half_a_minute(void **state)
 {
 	struct reader reader = reader_of(64);
@@ -584,6 +608,7 @@ int main(void)
 		cmocka_unit_test(test_a_rare_reader_that_asks_again_and_again_is_not_rare),
 		cmocka_unit_test(test_breaks_go_on_while_the_host_has_no_use_of_the_limiter),
 		cmocka_unit_test(test_a_host_that_was_late_has_seen_one_reader_not_many),
+		cmocka_unit_test(test_breaks_that_differ_by_a_quarter_are_even),
 		cmocka_unit_test(test_a_reader_that_does_not_wait_is_not_rare_for_half_a_minute),
 	};
 

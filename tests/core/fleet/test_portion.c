@@ -555,6 +555,19 @@ static void test_where_others_claim_nothing_is_kept_for_rare_readers(void **stat
 	assert_int_equal(decide(&facts).gives, 0);
 }
 
+static void test_for_rare_readers_that_come_evenly_what_they_need_is_kept(void **state)
+{
+	struct portion_facts facts = contended(2000);
+
+	(void)state;
+	facts.is_rare = facts.is_even = true;
+	facts.least = 400;
+	assert_int_equal(decide(&facts).gives, 0);
+	/* Fewer leaves are not worth having. */
+	facts.least = 401;
+	assert_int_equal(decide(&facts).gives, 400);
+}
+
 static void test_a_rare_reader_that_waits_has_its_token_within_two_renewals(void **state)
 {
 	struct portion_facts facts = contended(2000);
@@ -848,6 +861,7 @@ int main(void)
 		cmocka_unit_test(
 			test_a_piece_is_not_given_up_while_a_reader_waits_for_its_first_token),
 		cmocka_unit_test(test_where_others_claim_nothing_is_kept_for_rare_readers),
+		cmocka_unit_test(test_for_rare_readers_that_come_evenly_what_they_need_is_kept),
 		cmocka_unit_test(test_a_rare_reader_that_waits_has_its_token_within_two_renewals),
 		cmocka_unit_test(test_a_claim_of_what_is_held_is_raised_by_any_amount),
 		cmocka_unit_test(test_at_rest_nothing_is_looked_at),
