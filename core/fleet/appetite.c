@@ -32,9 +32,10 @@ enum {
 	GAP_MOST = 150,	     /* a longer break counts as so many periods */
 	GAPS_MOST = 16,	     /* breaks that are remembered, or so */
 	EVEN_PARTS = 4,	     /* breaks that differ by such a part of the mean are even ... */
-	EVEN_LEAST = 4,	     /* ... if there were so many */
+	EVEN_LEAST = 4,	     /* ... if there were so many, ... */
+	LATE_PARTS = 2,	     /* ... until one is longer by such a part */
 	SILENT_GAPS = 3,     /* a break so many times as long shows that they are, too */
-	BATCHES_LEAST = 2,   /* as many tokens as came last, in a mean */
+	BATCHES_LEAST = 2,   /* a mean of less than so many of the last shows no need between */
 	SILENT_TOKENS = 10,  /* that were expected and do not come are no chance */
 };
 
@@ -121,14 +122,16 @@ static void note_mean(struct appetite *appetite, double asked)
 		(void)begin_anew(appetite, APPETITE_PERIODS);
 }
 
-/* Notes that @asked tokens have come, of which the mean is: those of a period on average stay. */
-static void note_batch(struct appetite *appetite, double asked)
+/* Notes that @asked tokens have come in the last @periods. The mean has them. */
+static void note_batch(struct appetite *appetite, double asked, uint64_t periods)
 {
-	double half = fmax(asked - appetite->sum / appetite->periods, 0) / 2;
+	double mean = appetite->sum / appetite->periods * (double)periods;
+	double half = fmax(asked - mean, 0) / 2;
 
 	/* Of fewer it is not known how far apart they are. */
 	if (appetite->sum < BATCHES_LEAST * asked)
 		half = 0;
+	appetite->batch = (float)asked;
 	appetite->even = (appetite->sum - half) / appetite->periods;
 	appetite->lift = (appetite->sum - half) / (appetite->sum - 2 * half);
 }
@@ -326,7 +329,7 @@ static void note_readers(struct appetite *appetite)
 
 	if (appetite->gaps)
 		appetite->gap_mean += off / appetite->gaps;
-	/* How long a long one was is not known. */
+	/* A long one is not even, whatever the others are. */
 	if (appetite->gap > GAP_MOST)
 		off = GAP_MOST;
 	if (appetite->gaps > 1)
@@ -383,7 +386,7 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	if (facts->asked <= 0)
 		return;
 	note_readers(appetite);
-	note_batch(appetite, facts->asked * (double)count);
+	note_batch(appetite, facts->asked * (double)count, count);
 }
 
 double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts)
@@ -416,9 +419,11 @@ bool appetite_is_rare(const struct appetite *appetite)
 
 bool appetite_is_even(const struct appetite *appetite)
 {
-	float most = appetite->gap_mean / EVEN_PARTS;
+	float mean = appetite->gap_mean, most = mean / EVEN_PARTS;
+	bool late = appetite->gap > mean + mean / LATE_PARTS;
 
-	return appetite->gaps > EVEN_LEAST && appetite->gap_off <= most * most;
+	return appetite->gaps > EVEN_LEAST && appetite->gap_off <= most * most && !late &&
+	       appetite->batch <= 1;
 }
 
 bool appetite_is_young(const struct appetite *appetite)

@@ -33,9 +33,9 @@
  * if they come more than 5 s apart, as the mean of the last sixteen breaks, until three in a row
  * come after 2.5 s or less in which none waited, as a reader does that asks again; and if none has
  * come for 15 s. Readers that do not wait are not rare for half a minute: they have a token only if
- * it is there. When readers came is remembered while the host has no use of the limiter. If breaks
- * are alike, it is known when the next one comes, and for rare readers, too, as much is needed as
- * they ask for.
+ * it is there. When readers came is remembered while the host has no use of the limiter. Readers of
+ * one token each that come evenly, five or more, are another matter: what the next one asks for is
+ * saved up just when it comes.
  *
  * Readers who come at random need slack beyond that (portion.h). The variance of the tokens that
  * they ask for in a second tells them from steady ones: of these it is far less than the mean, of
@@ -59,8 +59,9 @@ struct appetite {
 	float waited[APPETITE_PERIODS];	 /* the part of it that a reader waited */
 	uint32_t period;		 /* the newest's place */
 	double sum, periods;		 /* the mean: tokens asked for in so many periods */
-	double even;			 /* when some came last, less half of them; ... */
-	double lift;			 /* ... so much by the mean when the next are due */
+	double even;			 /* the need per period until the next are due ... */
+	double lift;			 /* ... and by the mean when they are: 1 to 1.5 */
+	float batch;			 /* so many tokens came last */
 	double lively;			 /* per period when some were asked for last ... */
 	uint32_t silent;		 /* ... so many periods ago, with none waiting since */
 	double spread;			 /* of a second's tokens, less 1: variance by mean ... */
@@ -74,7 +75,7 @@ struct appetite {
 	float gap;			 /* periods since some were asked for last, ... */
 	float idle;			 /* ... those at whose end none were waited for, ... */
 	float gap_mean;			 /* ... and between such periods on average */
-	float gap_off;			 /* ... from which they are off: mean of squares */
+	float gap_off;			 /* ... from which they are so far: mean square */
 	uint8_t gaps;			 /* how often some were asked for, at most 16 */
 	uint8_t quick;			 /* how often in a row that was soon, at most 3 */
 	uint32_t impatient; /* readers that do not wait came: for so many periods yet */
@@ -116,7 +117,10 @@ double appetite_chance(const struct appetite *appetite);
 /* Tells whether readers are rare, as above, and all of them wait. */
 bool appetite_is_rare(const struct appetite *appetite);
 
-/* Tells whether they come evenly: the breaks between them differ by a quarter, or less. */
+/*
+ * Tells whether readers of a token each come evenly, and the next one is not late: the last breaks
+ * were no longer than 15 s, and differ by a quarter or less.
+ */
 bool appetite_is_even(const struct appetite *appetite);
 
 /* Tells whether the mean is of less than 5 s: few tokens, of which the next may halve it. */

@@ -28,7 +28,7 @@ enum {
 /* No more slack is kept than makes readers who come at random wait so long. */
 static const double WAIT_S = 0.05;
 
-/* Tells whether nothing is kept between readers, if that were much more than they need: rule 3. */
+/* Tells whether nothing is kept between readers, if that were much: rule 3. */
 static bool spares_rare(const struct portion_facts *facts)
 {
 	bool is_exact = facts->is_even && facts->need >= facts->least;

@@ -31,7 +31,7 @@
  *    many leaves as bring the tokens that are waited for within 2 R, or a 23rd if that is more, as
  *    long as pieces (6) are no larger than a 23rd. Leaves that go to and fro lie idle for R/4 or so
  *    each time: the fewer they are and the longer they stay, the less is lost. Where rare readers
- *    come evenly, and need as much as is worth having (6), that stays, and none of them waits.
+ *    come evenly, and need as much as is worth having (6), that stays: each finds its token.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
  *    the rest back at once; a thousandth of the limiter too much is no matter, unless another

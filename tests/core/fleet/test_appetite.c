@@ -527,6 +527,13 @@ static void test_a_host_that_was_late_has_seen_one_reader_not_many(void **state)
 		assert_true(appetite_is_rare(&reader.appetite));
 		pass(&reader, 60, 0, false);
 	}
+	/* A steady need stays what it is, and one that changed is seen. */
+	reader = reader_of(64);
+	pass(&reader, 300, 1, false);
+	appetite_note(&reader.appetite, &reader.facts, 50);
+	assert_true(fabs(need_a_second(&reader) - 10) < 0.01);
+	reader = reader_of(64);
+	come(&reader, 100, 0, 20);
 	/* It was late by more than is remembered. */
 	appetite_note(&reader.appetite, &reader.facts, UINT64_MAX);
 	assert_true(appetite_is_rare(&reader.appetite));
@@ -537,7 +544,7 @@ static void test_a_host_that_was_late_has_seen_one_reader_not_many(void **state)
 
 static void test_breaks_that_differ_by_a_quarter_are_even(void **state)
 {
-	struct reader even = reader_of(64), odd = reader_of(64);
+	struct reader even = reader_of(64), odd = reader_of(64), two = reader_of(64);
 
 	(void)state;
 	come(&even, 99, 0, 4);
@@ -547,13 +554,22 @@ static void test_breaks_that_differ_by_a_quarter_are_even(void **state)
 	for (int i = 0; i < 10; i++) {
 		come(&even, i % 2 ? 119 : 79, 0, 1);
 		come(&odd, i % 2 ? 129 : 69, 0, 1);
+		pass(&two, 99, 0, false);
+		pass(&two, 1, 2, false);
 	}
 	assert_true(appetite_is_even(&even.appetite));
 	assert_false(appetite_is_even(&odd.appetite));
+	/* A second token is not saved up. */
+	assert_false(appetite_is_even(&two.appetite));
 	/* They are remembered while the host has no use of the limiter. */
 	appetite_begin(&even.appetite, 79);
 	come(&even, 20, 0, 1);
 	assert_true(appetite_is_even(&even.appetite));
+	pass(&even, 140, 0, false);
+	assert_true(appetite_is_even(&even.appetite));
+	/* The next one is late. */
+	pass(&even, 20, 0, false);
+	assert_false(appetite_is_even(&even.appetite));
 	/* Long ones are not alike. */
 	come(&even, 200, 0, 10);
 	assert_false(appetite_is_even(&even.appetite));

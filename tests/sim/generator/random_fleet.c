@@ -9,7 +9,7 @@
  * access rights that are taken away and given back, and two have plots (plots.c). In some fleets
  * PATH is so long that a host has room for few leases. Programs poll meanwhile, and tokens are kept
  * for them. In some fleets a limiter has keys that are leased. In some there are windows of the
- * calendar, and no clock drifts. In half of them a host's own steps come late (random_late.c).
+ * calendar, and no clock drifts. In half of all fleets steps of a host come late (random_late.c).
  * For the last three tenths of the time nothing goes wrong any more. All hosts have the same work;
  * or one has more than there is for it, and the others little, where partitions have no numbers.
  */

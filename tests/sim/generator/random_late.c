@@ -23,7 +23,7 @@ void random_late(struct maker *maker)
 	if (!maker->late_turns)
 		return;
 	maker->late_turns--;
-	/* While a pause lasts (make_pause) it is not late besides. */
+	/* A pause that is longer (make_pause) goes on. */
 	if (!maker->paused[maker->late_host])
 		add(maker, "%s h%u", maker->late_turns % 2 ? "pause" : "resume",
 		    maker->late_host + 1);
