@@ -34,7 +34,7 @@
  * come after 2.5 s or less in which none waited, as a reader does that asks again; and if none has
  * come for 15 s. Readers that do not wait are not rare for half a minute: they have a token only if
  * it is there. When readers came is remembered while the host has no use of the limiter. Readers of
- * one token each that come evenly, five or more, are another matter: what the next one asks for is
+ * one token each that come evenly, five or more, are another matter: the token of the next one is
  * saved up just when it comes.
  *
  * Readers who come at random need slack beyond that (portion.h). The variance of the tokens that
