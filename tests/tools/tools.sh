@@ -20,7 +20,8 @@ tree() {
 
 # untree: ends what tree began.
 untree() {
-	umount "$d/out"
+	# A tool that has ended is busy there for a moment.
+	eventually 20 umount "$d/out"
 	rmdir "$d/out"
 	stop
 }
