@@ -527,7 +527,7 @@ static void test_a_host_that_was_late_has_seen_one_reader_not_many(void **state)
 		assert_true(appetite_is_rare(&reader.appetite));
 		pass(&reader, 60, 0, false);
 	}
-	/* A steady need stays what it is, and one that changed is seen. */
+	/* A steady need stays what it is. */
 	reader = reader_of(64);
 	pass(&reader, 300, 1, false);
 	appetite_note(&reader.appetite, &reader.facts, 50);
