@@ -6,6 +6,7 @@ found, else `levels`.
 state.py KEEPER save|load FILE: copies all of it to FILE, or back: a state that servers
 died of can be tried again on another mount.
 """
+import contextlib
 import os
 import random
 import sys
@@ -17,8 +18,10 @@ HEADER_BYTES, LOG_BYTES = 1 << 16, 1 << 30
 def memory(keeper):
     fds = "/proc/%s/fd/" % keeper
     for name in os.listdir(fds):
-        if "ratefs-state" in os.readlink(fds + name):
-            return open(fds + name, "r+b", 0)
+        # The keeper may close another file meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            if "ratefs-state" in os.readlink(fds + name):
+                return open(fds + name, "r+b", 0)
     sys.exit("no memory of a keeper")
 
 

@@ -5,6 +5,7 @@ kills, or if the mount ends; then KEEP has the state that the last server was gi
 again with state.py. The choices of the processes follow from SEED, the moments do not."""
 import contextlib
 import errno
+import faulthandler
 import multiprocessing
 import os
 import random
@@ -21,6 +22,7 @@ WORKERS, FILES_MOST = 6, 60
 PATIENCE_S = 0.03  # so long a read may block until a signal comes; a third of them ask again
 PAUSE_S = 0.12  # a server that has not served for so long would count as one that cannot stay up
 REPLACE_S, AGAIN_S = 60, 2  # for hangs; a reload is asked for again
+SPARE_S = 10  # beside two hangs: a run that takes longer hangs itself, and tells where
 BEYOND_REPAIR = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.EBADF, errno.ENOSYS}
 LEFT_BEHIND = re.compile("is damaged|kept aside|could not be (taken over|restored)|"
                          "cannot go on with|cannot start:")
@@ -208,6 +210,15 @@ def left_behind(log):
         return [line.rstrip() for line in file if LEFT_BEHIND.search(line)]
 
 
+def where(pid):
+    """The state of that process, and the functions of the kernel that it is in, if known."""
+    found = []
+    for name, pattern in [("stat", r".*\) (.)"), ("stack", r"\] (.*)[+]")]:
+        with contextlib.suppress(OSError), open("/proc/%d/%s" % (pid, name)) as file:
+            found += re.findall(pattern, file.read())
+    return " ".join(found) or "gone"
+
+
 def children(keeper):
     with open("/proc/%d/task/%d/children" % (keeper, keeper)) as file:
         return [int(pid) for pid in file.read().split()]
@@ -225,9 +236,11 @@ def replace(keeper, snapshot):
         os.kill(keeper, signal.SIGHUP)
     else:
         os.kill(before, signal.SIGSTOP)
-        with state.memory(keeper) as memory, open(snapshot, "w+b", 0) as target:
-            state.copy(memory, target)
-        os.kill(before, signal.SIGKILL)
+        try:
+            with state.memory(keeper) as memory, open(snapshot, "w+b", 0) as target:
+                state.copy(memory, target)
+        finally:
+            os.kill(before, signal.SIGKILL)
         # Sometimes the next one, too, before it serves.
         if random.random() < 0.2:
             time.sleep(random.random() / 100)
@@ -248,6 +261,7 @@ def replace(keeper, snapshot):
 
 def main():
     log, keep, seconds, seed = sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5])
+    faulthandler.dump_traceback_later(seconds + 2 * REPLACE_S + SPARE_S, exit=True)
     stop = multiprocessing.Event()
     failures, figures = multiprocessing.Queue(), multiprocessing.Queue()
     workers = [multiprocessing.Process(target=work, args=(number, stop, failures, figures))
@@ -267,18 +281,23 @@ def main():
     while not why and time.monotonic() < until:
         try:
             why = replace(keeper, snapshot)
-        except OSError as error:
+        except (OSError, IndexError, SystemExit) as error:
             why = repr(error)
         replaced += 1
         lines = left_behind(log)
         why = why or (lines[0] if lines else None) or (None if failures.empty() else failures.get())
     stop.set()
+    until = time.monotonic() + REPLACE_S
     for worker in workers:
-        worker.join(REPLACE_S)
+        worker.join(max(0, until - time.monotonic()))
     hanging = [worker for worker in workers if worker.is_alive()]
-    for worker in hanging:
-        worker.kill()
     why = why or ("%d processes hang" % len(hanging) if hanging else None)
+    for worker in hanging:
+        print("# process %d: %s" % (worker.pid, where(worker.pid)))
+        worker.kill()
+    with contextlib.suppress(OSError):
+        for pid in [keeper, *children(keeper)] if hanging else []:
+            print("# keeper or server %d: %s" % (pid, where(pid)))
     why = why or ("a process ended early" if any(worker.exitcode for worker in workers) else None)
     if why:
         sys.exit("seed %d, after %d servers: %s" % (seed, replaced, why))
