@@ -32,11 +32,11 @@ static void split_use(struct fleet *fleet, const struct holding *holding, const 
 }
 
 /*
- * Takes the share of @lease out of the buckets, by the settings as they are, from calloc. NULL:
- * nothing goes with it.
+ * Takes the share of @lease out of the buckets, by the settings as they are, but for @kept tokens
+ * that stay, from calloc. NULL: nothing goes with it.
  */
 static struct rest *split(struct fleet *fleet, const struct holding *holding,
-			  const struct lease *lease)
+			  const struct lease *lease, uint64_t kept)
 {
 	struct limiter *limiter = holding->limiter;
 	uint32_t leaves = holding_leaves(holding->settings), size = lease_size(lease);
@@ -61,7 +61,7 @@ static struct rest *split(struct fleet *fleet, const struct holding *holding,
 		}
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
 		part = bucket_split(&limiter->buckets[i], size, shares,
-				    (uint64_t)(whole / leaves + 1));
+				    (uint64_t)(whole / leaves + 1), kept);
 		rest_set_part(rest, i, &part);
 		if (single && most < (i128)NANO)
 			most = (i128)NANO;
@@ -85,12 +85,13 @@ static bool has_to_stay(struct fleet *fleet, const struct holding *holding,
 	return lease != &holding->reserve && lease_size(lease) > release_spare(fleet, holding);
 }
 
-void release_lease(struct fleet *fleet, struct holding *holding, struct lease *lease)
+/* As release_lease(), but for @kept tokens in each bucket. */
+static void let_go(struct fleet *fleet, struct holding *holding, struct lease *lease, uint64_t kept)
 {
 	if (lease->state != LEASE_HELD || has_to_stay(fleet, holding, lease))
 		return;
 	if (term_runs(fleet))
-		lease->rest = split(fleet, holding, lease);
+		lease->rest = split(fleet, holding, lease, kept);
 	if (lease != &holding->reserve)
 		learning_lose(holding->limiter, lease_size(lease));
 	leases_become(fleet, holding, lease, LEASE_DRAINING);
@@ -100,12 +101,21 @@ void release_lease(struct fleet *fleet, struct holding *holding, struct lease *l
 	holdings_add_work(fleet, holding);
 }
 
-/* Gives back leaves @first to @last, in which leases begin and end. */
-static void release_run(struct fleet *fleet, struct holding *holding, uint32_t first, uint32_t last)
+void release_lease(struct fleet *fleet, struct holding *holding, struct lease *lease)
+{
+	let_go(fleet, holding, lease, 0);
+}
+
+/*
+ * Gives back leaves @first to @last, in which leases begin and end. A host that stays with some has
+ * room for one token, however few they are: that stays for its next reader.
+ */
+static void release_run(struct fleet *fleet, struct holding *holding, uint32_t first, uint32_t last,
+			bool stays)
 {
 	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		if (holding->leases[i].first >= first && holding->leases[i].last <= last)
-			release_lease(fleet, holding, &holding->leases[i]);
+			let_go(fleet, holding, &holding->leases[i], stays);
 	}
 }
 
@@ -116,9 +126,14 @@ void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amoun
 	const struct rest none = {.saved = 1};
 	uint32_t spare = release_spare(fleet, holding);
 	const struct tile *tile;
+	bool stays;
 
 	if (amount > spare)
 		amount = spare;
+	/* Where others come or wait for Q, one of the usable ones stays. */
+	if (amount >= holding->usable && amount < leases_kept(holding))
+		amount = holding->usable ? holding->usable - 1 : 0;
+	stays = amount < holding->usable;
 	if (!amount)
 		return;
 
@@ -132,7 +147,7 @@ void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amoun
 		tile = &item.plan->after.list[i];
 		if (tile_is_clean(tile) && leases_cut(fleet, holding, tile->first) &&
 		    leases_cut(fleet, holding, tile->last + 1))
-			release_run(fleet, holding, tile->first, tile->last);
+			release_run(fleet, holding, tile->first, tile->last, stays);
 	}
 	item_free(&item);
 	tiles_free(&tiles);

@@ -398,10 +398,10 @@ static void add_units(struct bucket *bucket, i128 units)
 }
 
 struct bucket_part bucket_split(struct bucket *bucket, uint32_t part, uint32_t shares,
-				uint64_t most)
+				uint64_t most, uint64_t kept)
 {
 	struct bucket_part taken = {0};
-	u128 units, share;
+	u128 units, share, stays;
 
 	assert(part && part <= shares);
 	spill_aside(bucket);
@@ -423,6 +423,9 @@ struct bucket_part bucket_split(struct bucket *bucket, uint32_t part, uint32_t s
 	share = units * part / shares;
 	if (share > units_of(bucket, most))
 		share = units_of(bucket, most);
+	stays = units_of(bucket, kept);
+	if (share + stays > units)
+		share = units > stays ? units - stays : 0;
 	if (bucket_is_strict(bucket))
 		share -= share % bucket->flow.den;
 	/* Billionths, rounded down; a smaller rest is lost with the last part. */

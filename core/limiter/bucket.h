@@ -162,11 +162,12 @@ struct bucket_part {
 };
 
 /*
- * Takes out @part of @shares equal parts of the level, but at most @most tokens, to be put into
- * another host's bucket; a debt goes only with all of them. Refill first.
+ * Takes out @part of @shares equal parts of the level, to be put into another host's bucket: at
+ * most @most tokens, and no more than leaves @kept tokens; a debt goes only with all parts. Refill
+ * first.
  */
 struct bucket_part bucket_split(struct bucket *bucket, uint32_t part, uint32_t shares,
-				uint64_t most);
+				uint64_t most, uint64_t kept);
 
 /* Puts in a part that another host took out; the excess is spilled. Refill first. */
 void bucket_join(struct bucket *bucket, const struct bucket_part *part);

@@ -803,13 +803,13 @@ static void test_a_level_is_split_in_equal_parts_and_the_last_takes_the_rest(voi
 	struct bucket_part part;
 
 	(void)state;
-	part = bucket_split(&bucket, 1, 4, 10);
+	part = bucket_split(&bucket, 1, 4, 10, 0);
 	assert_part(&part, 2, 500000000);
-	part = bucket_split(&bucket, 1, 3, 10);
+	part = bucket_split(&bucket, 1, 3, 10, 0);
 	assert_part(&part, 2, 500000000);
-	part = bucket_split(&bucket, 1, 2, 10);
+	part = bucket_split(&bucket, 1, 2, 10, 0);
 	assert_part(&part, 2, 500000000);
-	part = bucket_split(&bucket, 1, 1, 10);
+	part = bucket_split(&bucket, 1, 1, 10, 0);
 	assert_part(&part, 2, 500000000);
 	assert_int_equal(bucket.level, 0);
 	assert_int_equal(bucket.part, 0);
@@ -821,9 +821,9 @@ static void test_several_parts_go_at_once(void **state)
 	struct bucket_part part;
 
 	(void)state;
-	part = bucket_split(&bucket, 3, 4, 10);
+	part = bucket_split(&bucket, 3, 4, 10, 0);
 	assert_part(&part, 7, 500000000);
-	part = bucket_split(&bucket, 4096, 4096, 10);
+	part = bucket_split(&bucket, 4096, 4096, 10, 0);
 	assert_part(&part, 2, 500000000);
 	assert_int_equal(bucket.level, 0);
 }
@@ -834,14 +834,38 @@ static void test_no_part_is_larger_than_its_share_of_the_burst(void **state)
 	struct bucket_part part;
 
 	(void)state;
-	part = bucket_split(&bucket, 1, 1, 4);
+	part = bucket_split(&bucket, 1, 1, 4, 0);
 	assert_part(&part, 4, 0);
 	assert_int_equal(bucket.level, 6);
-	part = bucket_split(&bucket, 1, 2, 2);
+	part = bucket_split(&bucket, 1, 2, 2, 0);
 	assert_part(&part, 2, 0);
-	part = bucket_split(&bucket, 1, 3, 0);
+	part = bucket_split(&bucket, 1, 3, 0, 0);
 	assert_part(&part, 0, 0);
 	assert_int_equal(bucket.level, 4);
+}
+
+static void test_a_part_leaves_the_tokens_that_are_kept(void **state)
+{
+	struct bucket bucket = empty_bucket("3/s", 10, 0);
+	struct bucket_part part = {3, 400000000};
+
+	(void)state;
+	bucket_join(&bucket, &part);
+	part = bucket_split(&bucket, 1, 4, 10, 1);
+	assert_part(&part, 0, 850000000);
+	part = bucket_split(&bucket, 99, 100, 10, 1);
+	assert_part(&part, 1, 550000000);
+	assert_int_equal(bucket.level, 1);
+	part = bucket_split(&bucket, 99, 100, 10, 1);
+	assert_part(&part, 0, 0);
+	part = bucket_split(&bucket, 99, 100, 10, 2);
+	assert_part(&part, 0, 0);
+	part = bucket_split(&bucket, 1, 2, 10, 0);
+	assert_part(&part, 0, 500000000);
+	/* Less than is kept is there. */
+	part = bucket_split(&bucket, 99, 100, 10, 1);
+	assert_part(&part, 0, 0);
+	assert_int_equal(bucket.level, 0);
 }
 
 static void test_joined_tokens_can_be_taken_and_those_without_room_are_spilled(void **state)
@@ -866,10 +890,10 @@ static void test_a_debt_stays_until_the_last_part_and_goes_with_it(void **state)
 
 	(void)state;
 	bucket_take(&bucket, 12, 0);
-	part = bucket_split(&bucket, 1, 2, 5);
+	part = bucket_split(&bucket, 1, 2, 5, 0);
 	assert_part(&part, 0, 0);
 	assert_int_equal(bucket.level, -7);
-	part = bucket_split(&bucket, 1, 1, 5);
+	part = bucket_split(&bucket, 1, 1, 5, 0);
 	assert_part(&part, -7, 0);
 	assert_int_equal(bucket.level, 0);
 	bucket_join(&other, &part);
@@ -956,7 +980,7 @@ static void test_a_burst_of_0_has_room_for_all_but_a_token_of_a_take(void **stat
 static void test_with_an_interval_what_is_split_off_cannot_be_taken_here(void **state)
 {
 	struct bucket bucket = full_bucket("10/s", 20, NSEC_PER_SEC);
-	struct bucket_part part = bucket_split(&bucket, 1, 2, 20);
+	struct bucket_part part = bucket_split(&bucket, 1, 2, 20, 0);
 
 	(void)state;
 	assert_part(&part, 10, 0);
@@ -986,7 +1010,7 @@ static void assert_moved(const char *from, const char *to, uint32_t shares, uint
 	before = nano_units_of(&source);
 	for (uint32_t i = shares; i; i--) {
 		struct bucket target = empty_bucket(to, burst + 1, 0);
-		struct bucket_part part = bucket_split(&source, 1, i, burst);
+		struct bucket_part part = bucket_split(&source, 1, i, burst, 0);
 		i128 joined;
 
 		assert_true(part.nano < NSEC_PER_SEC);
@@ -1068,6 +1092,7 @@ int main(void)
 		cmocka_unit_test(test_a_level_is_split_in_equal_parts_and_the_last_takes_the_rest),
 		cmocka_unit_test(test_several_parts_go_at_once),
 		cmocka_unit_test(test_no_part_is_larger_than_its_share_of_the_burst),
+		cmocka_unit_test(test_a_part_leaves_the_tokens_that_are_kept),
 		cmocka_unit_test(
 			test_joined_tokens_can_be_taken_and_those_without_room_are_spilled),
 		cmocka_unit_test(test_a_debt_stays_until_the_last_part_and_goes_with_it),

@@ -257,7 +257,7 @@ static void test_a_share_that_changes_hosts_counts_as_taken_but_for_its_rest(voi
 
 	(void)state;
 	take_after(&giver, 0, 4);
-	rest = bucket_split(&giver, 1, 2, 4);
+	rest = bucket_split(&giver, 1, 2, 4, 0);
 	assert_int_equal(rest.tokens, 2);
 	assert_int_equal(rest.nano, 0);
 	level = giver.level;
@@ -287,9 +287,9 @@ static void test_a_debt_goes_with_the_last_part(void **state)
 
 	(void)state;
 	take_after(&giver, 0, 6);
-	rest = bucket_split(&giver, 1, 2, 4);
+	rest = bucket_split(&giver, 1, 2, 4, 0);
 	assert_int_equal(rest.tokens, 0);
-	rest = bucket_split(&giver, 2, 2, 4);
+	rest = bucket_split(&giver, 2, 2, 4, 0);
 	assert_int_equal(rest.tokens, -2);
 	assert_int_equal(giver.level, 0);
 	bucket_leave(&taker, 0);
