@@ -27,13 +27,14 @@ enum {
 	SPREAD_SECONDS = 30, /* the variance forgets what is older ... */
 	SPREAD_MOST = 4,     /* ... and of a single second counts so many times the mean at most */
 	RARE_PERIODS = 50,   /* between readers: then they are rare ... */
-	QUICK_PERIODS = 25,  /* ... until they come within so many of one that was served ... */
+	QUICK_PERIODS = 25,  /* ... unless they come within so many of one that was served ... */
 	QUICK_LEAST = 3,     /* ... so often in a row */
 	GAP_MOST = 150,	     /* a longer break counts as so many periods */
 	GAPS_MOST = 16,	     /* breaks that are remembered, or so */
 	EVEN_PARTS = 4,	     /* breaks that differ by such a part of the mean are even ... */
 	EVEN_LEAST = 4,	     /* ... if there were so many, ... */
 	LATE_PARTS = 2,	     /* ... until one is longer by such a part */
+	EARLY_PARTS = 16,    /* more than came last, for readers that are early */
 	SILENT_GAPS = 3,     /* a break so many times as long shows that they are, too */
 	BATCHES_LEAST = 2,   /* a mean of less than so many of the last shows no need between */
 	SILENT_TOKENS = 10,  /* that were expected and do not come are no chance */
@@ -65,7 +66,7 @@ static void set_mean(struct appetite *appetite, double sum, double periods)
 {
 	appetite->sum = sum;
 	appetite->periods = periods;
-	appetite->even = sum / periods;
+	appetite->between = sum / periods;
 	appetite->lift = 1;
 }
 
@@ -90,6 +91,9 @@ static void note_silence(struct appetite *appetite, bool silent)
 		return;
 	}
 	appetite->silent++;
+	/* Of rare readers few are expected, and late. */
+	if (appetite_is_rare(appetite) && appetite->gap_mean > 0)
+		appetite->lively = fmin(appetite->lively, 1 / appetite->gap_mean);
 	if (appetite->lively * appetite->silent < SILENT_TOKENS)
 		return;
 	appetite->lively = 0;
@@ -132,7 +136,7 @@ static void note_batch(struct appetite *appetite, double asked, uint64_t periods
 	if (appetite->sum < BATCHES_LEAST * asked)
 		half = 0;
 	appetite->batch = (float)asked;
-	appetite->even = (appetite->sum - half) / appetite->periods;
+	appetite->between = (appetite->sum - half) / appetite->periods;
 	appetite->lift = (appetite->sum - half) / (appetite->sum - 2 * half);
 }
 
@@ -322,15 +326,15 @@ static void note_hunger(struct appetite *appetite, const struct appetite_facts *
 	appetite->grown_periods = 0;
 }
 
-/* Notes that readers have asked for tokens, and how long after the last ones. */
-static void note_readers(struct appetite *appetite)
+/* Notes that readers have asked for so many @tokens, and how long after the last ones. */
+static void note_readers(struct appetite *appetite, double tokens)
 {
 	float off = fminf(appetite->gap, GAP_MOST) - appetite->gap_mean;
 
 	if (appetite->gaps)
 		appetite->gap_mean += off / appetite->gaps;
-	/* A long one is not even, whatever the others are. */
-	if (appetite->gap > GAP_MOST)
+	/* A long break is not even, whatever the others are; nor is one that several tokens end. */
+	if (appetite->gap > GAP_MOST || tokens > 1)
 		off = GAP_MOST;
 	if (appetite->gaps > 1)
 		appetite->gap_off += (off * off - appetite->gap_off) / appetite->gaps;
@@ -381,19 +385,28 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 {
 	uint64_t count = periods < APPETITE_PERIODS ? periods : APPETITE_PERIODS;
 
+	/* The rare ones of before tell nothing of a reader that asks again. */
+	if (facts->asked > 0 && appetite->gap_mean > RARE_PERIODS &&
+	    appetite->quick < QUICK_LEAST && appetite->idle < QUICK_PERIODS)
+		appetite_begin(appetite, 0);
 	for (uint64_t i = 0; i < count; i++)
 		note_period(appetite, facts);
 	if (facts->asked <= 0)
 		return;
-	note_readers(appetite);
+	note_readers(appetite, facts->asked * (double)count);
 	note_batch(appetite, facts->asked * (double)count, count);
 }
 
 double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts)
 {
 	double periods = appetite->periods < HUNGRY_PERIODS ? HUNGRY_PERIODS : appetite->periods;
-	double tokens = fmin(appetite->even, appetite->lift * appetite->sum / periods);
+	double tokens = fmin(appetite->between, appetite->lift * appetite->sum / periods);
 
+	/* A mean that has just begun is of a few tokens and a short time: the breaks tell more. */
+	if (appetite_is_rare(appetite) && appetite->periods < MEAN_PERIODS &&
+	    appetite->gap_mean > 0)
+		tokens = fmin(tokens,
+			      appetite->batch * (1 + 1.0 / EARLY_PARTS) / appetite->gap_mean);
 	if (facts->long_waiting || hungry_periods(appetite) >= BACKLOG_PERIODS)
 		tokens += facts->waiting / DRAIN_PERIODS;
 	return tokens / facts->leaf;
@@ -411,7 +424,8 @@ double appetite_chance(const struct appetite *appetite)
 
 bool appetite_is_rare(const struct appetite *appetite)
 {
-	bool apart = appetite->gap_mean > RARE_PERIODS && appetite->quick < QUICK_LEAST;
+	bool quick = appetite->quick >= QUICK_LEAST && appetite->idle < QUICK_PERIODS;
+	bool apart = appetite->gap_mean > RARE_PERIODS && !quick;
 	bool silent = appetite->gaps && appetite->gap > SILENT_GAPS * RARE_PERIODS;
 
 	return (apart || silent) && !appetite->impatient;
@@ -422,8 +436,7 @@ bool appetite_is_even(const struct appetite *appetite)
 	float mean = appetite->gap_mean, most = mean / EVEN_PARTS;
 	bool late = appetite->gap > mean + mean / LATE_PARTS;
 
-	return appetite->gaps > EVEN_LEAST && appetite->gap_off <= most * most && !late &&
-	       appetite->batch <= 1;
+	return appetite->gaps > EVEN_LEAST && appetite->gap_off <= most * most && !late;
 }
 
 bool appetite_is_young(const struct appetite *appetite)

@@ -10,7 +10,9 @@
  * Between tokens that are far apart the mean falls, and each token raises it. A need that followed
  * would have leaves go and come back with each token: they would lie idle on the way, and take a
  * part of what is saved up along. So the need is what lies halfway, the mean less half of the last
- * tokens, until the next are late; from then on it falls as the mean does.
+ * tokens, until the next are late; from then on it falls as the mean does. Of rare readers, see
+ * below, it is no more than what came last in the mean break, and a sixteenth, until the mean is of
+ * half a minute: one that has just begun is of one token in half a second.
  *
  * A reader that asks again as soon as it was served shows nothing but that it waits. Such readers
  * are told by their number, which stays the same though some are served. A host whose readers wait
@@ -30,12 +32,13 @@
  * minute later, then a minute, then two.
  *
  * Where readers are rare, leaves for the next one would mostly lie idle (portion.h). They are rare
- * if they come more than 5 s apart, as the mean of the last sixteen breaks, until three in a row
- * come after 2.5 s or less in which none waited, as a reader does that asks again; and if none has
- * come for 15 s. Readers that do not wait are not rare for half a minute: they have a token only if
- * it is there. When readers came is remembered while the host has no use of the limiter. Readers of
- * one token each that come evenly, five or more, are another matter: the token of the next one is
- * saved up just when it comes.
+ * if they come more than 5 s apart, as the mean of the last sixteen breaks, or if none has come for
+ * 15 s. The first does not hold while each comes within 2.5 s of one that was served, as a reader
+ * does that asks again: from the third in a row until one is late. With each of these three another
+ * mean begins: rare readers before it tell nothing of that one. Readers that do not wait are not
+ * rare for half a minute: they have a token only if it is there. When readers came is remembered
+ * while the host has no use of the limiter. Readers of one token each that come evenly, five or
+ * more, are another matter: the token of the next one is saved up just when it comes.
  *
  * Readers who come at random need slack beyond that (portion.h). The variance of the tokens that
  * they ask for in a second tells them from steady ones: of these it is far less than the mean, of
@@ -59,7 +62,7 @@ struct appetite {
 	float waited[APPETITE_PERIODS];	 /* the part of it that a reader waited */
 	uint32_t period;		 /* the newest's place */
 	double sum, periods;		 /* the mean: tokens asked for in so many periods */
-	double even;			 /* the need per period until the next are due ... */
+	double between;			 /* the need per period until the next are due ... */
 	double lift;			 /* ... and by the mean when they are: 1 to 1.5 */
 	float batch;			 /* so many tokens came last */
 	double lively;			 /* per period when some were asked for last ... */

@@ -110,6 +110,7 @@ static void gather_savings(const struct fleet *fleet, const struct holding *hold
 	savings.is_full &= !keys_count(limiter) || facts->need > 0;
 	facts->saves = term_runs(fleet) && holding->usable && !savings.is_full;
 	facts->saves_up = limiter->turns.wanted && savings.has_saved;
+	facts->room = savings.room;
 	facts->token_ns = savings.token_ns;
 }
 

@@ -11,6 +11,8 @@ enum {
 	PLENTY_PARTS = 2,  /* of the demand: the slack while no host is short */
 	FIRST_PARTS = 2,   /* of what is free: so much is taken for the first readers */
 	SOON_RENEWALS = 2, /* a token within so many R is soon enough */
+	SAVING_TIMES = 2,  /* of the need: so much is kept until a token is saved up ... */
+	PIECES_LEAST = 8,  /* ... of a limiter of so many pieces at least */
 	BAND_MOST = 2,	   /* so many times the slack is kept ... */
 	BAND_PARTS = 4,	   /* ... and less than a part of it is too little */
 	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once ... */
@@ -28,12 +30,47 @@ enum {
 /* No more slack is kept than makes readers who come at random wait so long. */
 static const double WAIT_S = 0.05;
 
+/* Returns a holder's part of the slack. */
+static double part_of(const struct portion_facts *facts)
+{
+	return (double)facts->leaves / IDLE_PARTS / facts->holders;
+}
+
+/* Tells whether what readers ask for is more than that. */
+static bool needs_much(const struct portion_facts *facts)
+{
+	return facts->need > 0 && fmax(facts->need, facts->least) > part_of(facts);
+}
+
+/* Tells whether the leaves that even readers need are worth having. */
+static bool is_exact(const struct portion_facts *facts)
+{
+	return facts->is_even && facts->need >= facts->least;
+}
+
+/* Tells whether one token is saved up for the next reader: rule 3. */
+static bool saves_one(const struct portion_facts *facts)
+{
+	double renewal_s = (double)facts->renewal_ns / NSEC_PER_SEC;
+	bool is_slow = facts->need * facts->leaf * renewal_s < 1 && facts->room == 1;
+	bool is_served = !facts->first && !facts->waiting && !facts->hunger;
+	bool comes_late = facts->is_rare || (is_slow && !facts->is_young);
+	bool is_fine = part_of(facts) >= 1 && facts->leaves / PIECES_LEAST >= facts->least;
+
+	return facts->claims && facts->kept && facts->room && facts->leaf > 0 &&
+	       needs_much(facts) && comes_late && is_served && is_fine && !is_exact(facts);
+}
+
+/* Tells whether it is there: one leaf stays, which is room for it. */
+static bool has_saved_one(const struct portion_facts *facts)
+{
+	return saves_one(facts) && facts->token_ns <= facts->now_ns;
+}
+
 /* Tells whether nothing is kept between readers, if that were much: rule 3. */
 static bool spares_rare(const struct portion_facts *facts)
 {
-	bool is_exact = facts->is_even && facts->need >= facts->least;
-
-	return facts->claims && facts->is_rare && !is_exact;
+	return facts->claims && facts->is_rare && !is_exact(facts);
 }
 
 /* Returns the leaves that are soon enough for rare readers that wait: rule 3. */
@@ -50,9 +87,9 @@ static double soon_of(const struct portion_facts *facts)
 /* Returns what readers ask for: by rule 3 less where they are rare, and it is much. */
 static double need_of(const struct portion_facts *facts)
 {
-	bool is_much = facts->need > (double)facts->leaves / IDLE_PARTS / facts->holders;
-
-	if (!spares_rare(facts) || !is_much)
+	if (saves_one(facts))
+		return has_saved_one(facts) ? 1 : facts->need;
+	if (!spares_rare(facts) || !needs_much(facts))
 		return facts->need;
 	return facts->first ? fmin(facts->need, soon_of(facts)) : 0;
 }
@@ -82,7 +119,11 @@ static double slack_of(const struct portion_facts *facts)
 
 	if (!facts->claims)
 		return fmax(least, need_of(facts) / PLENTY_PARTS);
+	if (has_saved_one(facts))
+		return 0;
 	least = fmax(least, facts->ahead);
+	if (saves_one(facts))
+		least = fmax(least, (SAVING_TIMES - 1) * facts->need);
 	if (facts->leaf <= 0 || need_of(facts) <= 0 || facts->is_young)
 		return least;
 	return fmax(least, part_of_idle(facts));
@@ -103,11 +144,17 @@ static bool is_hungry(const struct portion_facts *facts)
 	return facts->hunger > ceil(need_of(facts) + slack_of(facts));
 }
 
+/* Returns how many leaves are worth having. */
+static uint32_t least_of(const struct portion_facts *facts)
+{
+	return has_saved_one(facts) ? 1 : facts->least;
+}
+
 static uint32_t leaves_for(const struct portion_facts *facts, double amount)
 {
 	uint32_t leaves = amount < facts->leaves ? (uint32_t)ceil(amount) : facts->leaves;
 
-	return leaves && leaves < facts->least ? facts->least : leaves;
+	return leaves && leaves < least_of(facts) ? least_of(facts) : leaves;
 }
 
 /* Returns what is taken for the first readers: more than they need where much is free. */
@@ -128,7 +175,7 @@ static uint32_t asked_of(const struct portion *portion, const struct portion_fac
 		wanted = facts->hunger;
 	if (facts->exact > wanted)
 		wanted = facts->exact;
-	if (!facts->kept && first_of(facts) > wanted)
+	if (facts->kept < facts->least && first_of(facts) > wanted)
 		wanted = first_of(facts);
 	/* A host that gets none cannot tell how much it could use: it asks for more and more. */
 	if (is_hungry(facts) && facts->is_unmet && facts->now_ns >= portion->claim_ns &&
@@ -148,7 +195,10 @@ static uint32_t wanted_of(const struct portion_facts *facts, uint32_t asked)
 
 static uint32_t share_of(const struct portion_facts *facts)
 {
-	return facts->is_seen ? facts->share.target : UINT32_MAX;
+	uint32_t share = facts->is_seen ? facts->share.target : UINT32_MAX;
+
+	/* The leaf of a saved token is its holder's due. */
+	return share || !has_saved_one(facts) ? share : 1;
 }
 
 /* Returns what is kept for readers to come while no host claims any: the next one finds as much. */
@@ -238,7 +288,7 @@ static uint32_t due_of(const struct portion_facts *facts)
 
 	if (share == UINT32_MAX)
 		return share;
-	if (is_turn_over(facts))
+	if (is_turn_over(facts) && !has_saved_one(facts))
 		return facts->share.target_behind;
 	/* A piece that has not yielded a token yet stays. */
 	return is_awaited(facts) && share < facts->least ? facts->least : share;
@@ -266,8 +316,9 @@ static bool is_short(const struct portion_facts *facts, uint32_t wanted)
 {
 	double needed = need_of(facts) + slack_of(facts) / BAND_PARTS;
 
-	return wanted > facts->kept && (!facts->kept || is_hungry(facts) || needed > facts->kept ||
-					facts->exact > facts->kept || facts->kept < facts->least);
+	return wanted > facts->kept &&
+	       (!facts->kept || is_hungry(facts) || needed > facts->kept ||
+		facts->exact > facts->kept || facts->kept < least_of(facts));
 }
 
 /* Claims what readers ask for: leaves that are only kept for some that wait may go at any time. */
@@ -497,6 +548,7 @@ static double roots_of(const struct claim_line *line, const struct share *share)
 struct share portion_weigh(struct claim_line *line, const struct holder *holders, uint32_t count,
 			   const struct claim *own, uint32_t leaves, uint32_t least)
 {
+	uint32_t rest = leaves;
 	struct share share;
 	uint64_t last = 0;
 
@@ -514,6 +566,11 @@ struct share portion_weigh(struct claim_line *line, const struct holder *holders
 	for (uint32_t i = 0; i < count; i++) {
 		if (holders[i].claims || !holders[i].leaves)
 			continue;
+		/* A host with a token saved up has no piece of its own. */
+		if (holders[i].leaves < least) {
+			rest -= holders[i].leaves;
+			continue;
+		}
 		line->claims[line->count++] = (struct claim){
 			.wanted = holders[i].leaves,
 			.weight = HOLDER_WEIGHT,
@@ -533,7 +590,7 @@ struct share portion_weigh(struct claim_line *line, const struct holder *holders
 	}
 	if ((uint64_t)line->count * least > leaves)
 		return weigh_pieces(line, own, leaves, least);
-	share = share_weigh(line, 0, leaves);
+	share = share_weigh(line, 0, rest);
 	share.roots = roots_of(line, &share);
 	return share;
 }

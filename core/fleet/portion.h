@@ -25,18 +25,26 @@
  *    give back what it takes a moment later. While no host claims any, it keeps up to twice what it
  *    wants, and all until its buckets are full; and while readers ask, its spare part for those to
  *    come: as much as each holder would have if there were one more. While others claim, a host
- *    whose readers are rare (appetite.h) keeps nothing for the next one if that were more than a
+ *    keeps nothing but a token for the next one of slow readers, if their need were more than a
  *    23rd of the limiter divided by the holders: of a token a second one in half a minute would
- *    keep a large part, idle nearly all of the time. That reader has its turn when it comes: as
- *    many leaves as bring the tokens that are waited for within 2 R, or a 23rd if that is more, as
- *    long as pieces (6) are no larger than a 23rd. Leaves that go to and fro lie idle for R/4 or so
- *    each time: the fewer they are and the longer they stay, the less is lost. Where rare readers
- *    come evenly, and need as much as is worth having (6), that stays: each finds its token.
+ *    keep a large part, idle nearly all of the time. Slow are rare readers (appetite.h), and
+ *    those that ask for less than a token in R where there is room for one token only. The host
+ *    saves that token up, by twice what the readers need. Then it keeps one leaf, which is room
+ *    for a token, and the others go: they would bring nothing before the next reader comes. A
+ *    reader that comes earlier waits, and has its turn: as many leaves as bring the tokens that
+ *    are waited for within 2 R, or a 23rd if that is more, as long as pieces (6) are no larger
+ *    than a 23rd. Leaves that go to and fro lie idle for R/4 or so each time: the fewer they are
+ *    and the longer they stay, the less is lost. So no token is saved up where there are fewer
+ *    than eight pieces, nor where a leaf were more than that part of a 23rd, nor of windows,
+ *    whose tokens go with their leaves; the host of rare readers keeps nothing then. Where rare
+ *    readers come evenly, and need as much as is worth having (6), that stays: each finds its
+ *    token.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
- *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
+ *    its due: its tiles say how much. Leaves that are fewer than worth having (6) are there for a
+ *    saved token, and are left out. A holder above its share claims what it wants, too, and gives
  *    the rest back at once; a thousandth of the limiter too much is no matter, unless another
- *    claimant lacks more than a 50th of its own share. Leaves that are only kept until readers are
- *    served are not claimed.
+ *    claimant lacks more than a 50th of its own share. Leaves that are only kept until readers
+ *    are served are not claimed.
  * 5. A host looks when it lacks leaves, when claims change that concern it, and at once when
  *    another host gave back what it lacks, or is gone; else every R at first, ever more seldom,
  *    and not at all once nothing that concerns it has changed for a `lease`. Changes concern a
@@ -107,6 +115,7 @@ struct portion_facts {
 	bool is_of_use;	   /* something was granted since */
 	bool saves;	   /* the buckets are not full yet */
 	bool saves_up;	   /* a reader saves up for a take larger than goes with the last piece */
+	uint64_t room;	   /* tokens that all buckets have room for; 0: they go with the leaves */
 	bool is_unmet;	   /* the last look did not find enough */
 	bool is_looking;   /* a look is under way */
 	bool is_claiming;  /* a claim is to be sent when it is its turn */
@@ -148,8 +157,8 @@ struct portion_decision {
 };
 
 /*
- * Returns the leaves that readers who are not hungry are to have, with slack, and none where they
- * are so rare that nothing is kept for them (3); the most that they may keep.
+ * Returns the leaves that readers who are not hungry are to have, with slack: one or none of slow
+ * readers for whom no more is kept (3); the most that they may keep.
  */
 double portion_plain(const struct portion_facts *facts);
 double portion_most(const struct portion_facts *facts);
@@ -174,9 +183,10 @@ struct holder {
 /*
  * Computes what the claims of @line come to for this host, with the weight and the parts of @own,
  * if it wants all @leaves: a host that wants less than that share gets what it wants. A part has
- * what it says. All @holders without a claim, @count of
- * them, want what they hold. @line has room for @count + 1 more, and they are put there. In leaves;
- * if there were less than @least of them for each, in pieces of @least, also all parts.
+ * what it says. All @holders without a claim, @count of them, want what they hold; those of less
+ * than @least are left out, with their leaves. @line has room for @count + 1 more, and they are put
+ * there. In leaves; if there were less than @least of them for each, in pieces of @least, also all
+ * parts.
  */
 struct share portion_weigh(struct claim_line *line, const struct holder *holders, uint32_t count,
 			   const struct claim *own, uint32_t leaves, uint32_t least);

@@ -243,8 +243,8 @@ struct holding_savings holding_savings(const struct holding *holding, uint64_t n
 				       uint32_t part, uint32_t whole)
 {
 	const struct limiter *limiter = holding->limiter;
-	struct holding_savings savings = {.is_full = true};
-	uint64_t token_ns;
+	struct holding_savings savings = {.is_full = true, .room = UINT64_MAX};
+	uint64_t token_ns, room;
 
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 		u128 most = (u128)settings_burst(holding->settings, i) * part / whole;
@@ -256,6 +256,10 @@ struct holding_savings holding_savings(const struct holding *holding, uint64_t n
 			savings.is_full = false;
 		if (bucket->level >= (int64_t)(most ? most : 1))
 			savings.has_saved = true;
+		room = bucket_is_window(bucket) || bucket_is_strict(bucket)
+			       ? 0
+			       : bucket_capacity(bucket);
+		savings.room = room < savings.room ? room : savings.room;
 		token_ns = bucket_when(bucket, 1, now_ns);
 		savings.token_ns = token_ns > savings.token_ns ? token_ns : savings.token_ns;
 	}

@@ -216,10 +216,13 @@ uint64_t holding_waiting(const struct holding *holding);
 /*
  * Looks at the buckets at @now_ns. @is_full: none fills any more; windows of the calendar do not.
  * @has_saved: one has what @part of @whole equal parts of the burst come to, at least a token.
+ * @room: the fewest tokens that one has room for; 0: one is of windows, whose tokens go with the
+ * leaves.
  * @token_ns: when each has a token; NEVER_NS.
  */
 struct holding_savings {
 	bool is_full, has_saved;
+	uint64_t room;
 	uint64_t token_ns;
 };
 struct holding_savings holding_savings(const struct holding *holding, uint64_t now_ns,

@@ -489,7 +489,12 @@ static void test_a_rare_reader_that_asks_again_and_again_is_not_rare(void **stat
 	appetite_begin(&reader.appetite, 0);
 	come(&reader, 23, 60, 1);
 	assert_false(appetite_is_rare(&reader.appetite));
-	come(&reader, 25, 60, 1);
+	/* The next one is late. */
+	pass(&reader, 24, 0, false);
+	assert_false(appetite_is_rare(&reader.appetite));
+	pass(&reader, 1, 0, false);
+	assert_true(appetite_is_rare(&reader.appetite));
+	come(&reader, 0, 60, 1);
 	assert_true(appetite_is_rare(&reader.appetite));
 	come(&reader, 0, 60, 3);
 	assert_false(appetite_is_rare(&reader.appetite));
@@ -537,6 +542,7 @@ static void test_a_host_that_was_late_has_seen_one_reader_not_many(void **state)
 	/* It was late by more than is remembered. */
 	appetite_note(&reader.appetite, &reader.facts, UINT64_MAX);
 	assert_true(appetite_is_rare(&reader.appetite));
+	reader = reader_of(64);
 	reader.facts.asked = 2;
 	appetite_note(&reader.appetite, &reader.facts, UINT64_MAX);
 	assert_true(fabs(need_a_second(&reader) - 20) < 1);
@@ -573,6 +579,83 @@ static void test_breaks_that_differ_by_a_quarter_are_even(void **state)
 	/* Long ones are not alike. */
 	come(&even, 200, 0, 10);
 	assert_false(appetite_is_even(&even.appetite));
+}
+
+static void test_a_break_that_several_tokens_end_is_as_one_that_is_far_off(void **state)
+{
+	struct reader reader = reader_of(64);
+
+	(void)state;
+	come(&reader, 99, 0, 20);
+	pass(&reader, 99, 0, false);
+	pass(&reader, 1, 2, false);
+	for (int i = 0; i < 10; i++) {
+		assert_false(appetite_is_even(&reader.appetite));
+		come(&reader, 99, 0, 1);
+	}
+	come(&reader, 99, 0, 10);
+	assert_true(appetite_is_even(&reader.appetite));
+	/* A host that was late may have seen as many: 49 times the part is less than 2. */
+	pass(&reader, 51, 0, false);
+	reader.facts.asked = 2 / 49.0;
+	appetite_note(&reader.appetite, &reader.facts, 49);
+	assert_false(appetite_is_even(&reader.appetite));
+}
+
+static void test_rare_readers_need_what_comes_in_a_break_also_of_a_new_mean(void **state)
+{
+	struct reader one = reader_of(64), four = reader_of(64);
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		appetite_begin(&one.appetite, i % 2 ? 59 : 139);
+		come(&one, 0, 0, 1);
+		appetite_begin(&four.appetite, 99);
+		pass(&four, 1, 4, false);
+	}
+	for (int i = 0; i < 99; i++) {
+		assert_true(need_a_second(&one) > 0.09);
+		assert_true(need_a_second(&one) < 0.12);
+		pass(&one, 1, 0, false);
+	}
+	assert_true(need_a_second(&four) > 0.4);
+	assert_true(need_a_second(&four) < 0.45);
+	/* A mean of half a minute tells more, if they come more often now. */
+	one = reader_of(64);
+	come(&one, 99, 0, 20);
+	come(&one, 69, 0, 4);
+	assert_true(need_a_second(&one) > 0.12);
+}
+
+static void test_a_rare_reader_that_asks_again_begins_another_mean(void **state)
+{
+	struct reader reader = reader_of(64);
+
+	(void)state;
+	come(&reader, 599, 0, 4);
+	assert_true(need_a_second(&reader) < 0.1);
+	come(&reader, 24, 0, 1);
+	assert_true(appetite_is_young(&reader.appetite));
+	come(&reader, 9, 0, 2);
+	assert_false(appetite_is_rare(&reader.appetite));
+	assert_true(need_a_second(&reader) > 0.9);
+	/* One that is as late as the others were goes on with theirs. */
+	reader = reader_of(64);
+	come(&reader, 599, 0, 4);
+	come(&reader, 25, 0, 1);
+	assert_false(appetite_is_young(&reader.appetite));
+}
+
+static void test_rare_readers_are_expected_for_longer(void **state)
+{
+	struct reader reader = reader_of(64);
+
+	(void)state;
+	come(&reader, 119, 0, 3);
+	pass(&reader, 1190, 0, false);
+	assert_true(need_a_second(&reader) > 0);
+	pass(&reader, 20, 0, false);
+	assert_true(need_a_second(&reader) == 0);
 }
 
 static void test_a_reader_that_does_not_wait_is_not_rare_for_half_a_minute(void **state)
@@ -625,6 +708,10 @@ int main(void)
 		cmocka_unit_test(test_breaks_go_on_while_the_host_has_no_use_of_the_limiter),
 		cmocka_unit_test(test_a_host_that_was_late_has_seen_one_reader_not_many),
 		cmocka_unit_test(test_breaks_that_differ_by_a_quarter_are_even),
+		cmocka_unit_test(test_a_break_that_several_tokens_end_is_as_one_that_is_far_off),
+		cmocka_unit_test(test_rare_readers_need_what_comes_in_a_break_also_of_a_new_mean),
+		cmocka_unit_test(test_a_rare_reader_that_asks_again_begins_another_mean),
+		cmocka_unit_test(test_rare_readers_are_expected_for_longer),
 		cmocka_unit_test(test_a_reader_that_does_not_wait_is_not_rare_for_half_a_minute),
 	};
 

@@ -568,6 +568,115 @@ static void test_for_rare_readers_that_come_evenly_what_they_need_is_kept(void *
 	assert_int_equal(decide(&facts).gives, 400);
 }
 
+/* A host of one token in ten seconds, of 10/s, with twice the leaves. */
+static struct portion_facts slow(void)
+{
+	struct portion_facts facts = contended(2000);
+
+	facts.leaf = 10.0 / 4096;
+	facts.need = 41;
+	facts.least = 27;
+	facts.kept = 82;
+	facts.holders = 30;
+	facts.room = 1;
+	facts.is_rare = true;
+	facts.token_ns = NEVER_NS;
+	return facts;
+}
+
+static void test_for_a_slow_reader_a_token_is_saved_up_and_one_leaf_stays_then(void **state)
+{
+	struct portion_facts facts = slow();
+
+	(void)state;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.kept = 200;
+	assert_int_equal(decide(&facts).gives, 118);
+	/* The token is there, whatever else the buckets have room for. */
+	facts.kept = 82;
+	facts.saves = true;
+	facts.room = 100;
+	facts.token_ns = facts.now_ns;
+	assert_int_equal(decide(&facts).gives, 81);
+	facts.kept = 1;
+	assert_int_equal(decide(&facts).gives, 0);
+	assert_int_equal(decide(&facts).takes, 0);
+	/* Without a turn the leaf stays, too. */
+	facts.share.target = 0;
+	facts.share.starving = true;
+	facts.turn_ns = 2 * facts.lease_ns;
+	assert_int_equal(decide(&facts).gives, 0);
+	assert_int_equal(decide(&facts).claim, 0);
+	/* A reader has taken it. */
+	facts = slow();
+	facts.kept = 1;
+	assert_int_equal(decide(&facts).takes, 81);
+	/* One that comes before is served as where nothing is held. */
+	facts.first = 300;
+	facts.waiting = 1;
+	assert_int_equal(decide(&facts).takes, 178);
+}
+
+static void test_slow_readers_that_are_not_rare_have_one_where_there_is_room_for_one(void **state)
+{
+	struct portion_facts facts = slow();
+
+	(void)state;
+	facts.is_rare = false;
+	facts.token_ns = 0;
+	facts.need = 273;
+	facts.kept = 546;
+	assert_int_equal(decide(&facts).gives, 545);
+	facts.is_young = true;
+	assert_int_equal(decide(&facts).wanted, 274);
+	facts.is_young = false;
+	facts.room = 2;
+	assert_int_equal(decide(&facts).wanted, 274);
+	facts.room = 1;
+	facts.need = 274;
+	assert_int_equal(decide(&facts).wanted, 275);
+}
+
+static void test_no_token_is_saved_up_where_leaves_are_of_more_use(void **state)
+{
+	struct portion_facts facts = slow();
+
+	(void)state;
+	facts.token_ns = 0;
+	facts.is_even = true;
+	assert_int_equal(decide(&facts).wanted, 42);
+	facts = slow();
+	facts.token_ns = 0;
+	facts.hunger = 70;
+	assert_int_equal(decide(&facts).wanted, 70);
+	facts = slow();
+	facts.token_ns = 0;
+	facts.claims = false;
+	assert_int_equal(decide(&facts).wanted, 62);
+	/* A token of a window goes with its leaf. */
+	facts = slow();
+	facts.room = 0;
+	assert_int_equal(decide(&facts).gives, 82);
+	/* So few leaves are not much. */
+	facts = slow();
+	facts.token_ns = 0;
+	facts.holders = 4;
+	assert_int_equal(decide(&facts).wanted, 45);
+	/* The leaves of so many saved tokens are. */
+	facts = slow();
+	facts.token_ns = 0;
+	facts.holders = 178;
+	assert_int_equal(decide(&facts).wanted, 1);
+	facts.holders = 179;
+	assert_int_equal(decide(&facts).wanted, 0);
+	/* Pieces are so large that each move is. */
+	facts = slow();
+	facts.least = facts.kept = 513;
+	assert_int_equal(decide(&facts).gives, 513);
+	facts.least = facts.kept = 512;
+	assert_int_equal(decide(&facts).gives, 0);
+}
+
 static void test_a_rare_reader_that_waits_has_its_token_within_two_renewals(void **state)
 {
 	struct portion_facts facts = contended(2000);
@@ -686,6 +795,23 @@ static void test_a_holder_without_a_claim_wants_what_it_holds(void **state)
 	/* The same seen by one that has no claim: an equal part of the rest. */
 	share = weigh(claims, 1, UINT64_MAX, holders, 2, 1);
 	assert_int_equal(share.target, 1850);
+}
+
+static void test_a_holder_of_a_saved_token_has_no_piece(void **state)
+{
+	struct claim claims[8] = {{.wanted = 4000, .weight = 1, .sequence = 1},
+				  {.wanted = 4000, .weight = 1, .sequence = 2}};
+	const struct holder holders[] = {{.leaves = 1}, {.leaves = 1}, {.leaves = 2}};
+
+	(void)state;
+	assert_int_equal(weigh(claims, 2, 1, holders, 3, 1000).target, 1998);
+	/* Of pieces there are as many as without them. */
+	claims[2] = (struct claim){.wanted = 4000, .weight = 1, .sequence = 3};
+	claims[3] = (struct claim){.wanted = 4000, .weight = 1, .sequence = 4};
+	claims[4] = (struct claim){.wanted = 4000, .weight = 1, .sequence = 5};
+	for (int i = 0; i < 5; i++)
+		claims[i].wanted = 4000;
+	assert_int_equal(weigh(claims, 5, 4, holders, 3, 1000).target, 1000);
 }
 
 static void test_all_that_a_holder_without_a_claim_has_is_its_due(void **state)
@@ -862,6 +988,11 @@ int main(void)
 			test_a_piece_is_not_given_up_while_a_reader_waits_for_its_first_token),
 		cmocka_unit_test(test_where_others_claim_nothing_is_kept_for_rare_readers),
 		cmocka_unit_test(test_for_rare_readers_that_come_evenly_what_they_need_is_kept),
+		cmocka_unit_test(
+			test_for_a_slow_reader_a_token_is_saved_up_and_one_leaf_stays_then),
+		cmocka_unit_test(
+			test_slow_readers_that_are_not_rare_have_one_where_there_is_room_for_one),
+		cmocka_unit_test(test_no_token_is_saved_up_where_leaves_are_of_more_use),
 		cmocka_unit_test(test_a_rare_reader_that_waits_has_its_token_within_two_renewals),
 		cmocka_unit_test(test_a_claim_of_what_is_held_is_raised_by_any_amount),
 		cmocka_unit_test(test_at_rest_nothing_is_looked_at),
@@ -869,6 +1000,7 @@ int main(void)
 		cmocka_unit_test(
 			test_a_host_that_has_its_part_does_not_look_again_because_shares_change),
 		cmocka_unit_test(test_a_holder_without_a_claim_wants_what_it_holds),
+		cmocka_unit_test(test_a_holder_of_a_saved_token_has_no_piece),
 		cmocka_unit_test(test_all_that_a_holder_without_a_claim_has_is_its_due),
 		cmocka_unit_test(test_a_claimant_lacks_what_matters_to_it),
 		cmocka_unit_test(test_shares_are_by_weight),
