@@ -890,7 +890,7 @@ static void test_a_debt_stays_until_the_last_part_and_goes_with_it(void **state)
 
 	(void)state;
 	bucket_take(&bucket, 12, 0);
-	part = bucket_split(&bucket, 1, 2, 5, 0);
+	part = bucket_split(&bucket, 1, 2, 5, 1);
 	assert_part(&part, 0, 0);
 	assert_int_equal(bucket.level, -7);
 	part = bucket_split(&bucket, 1, 1, 5, 0);

@@ -257,7 +257,9 @@ static void test_a_share_that_changes_hosts_counts_as_taken_but_for_its_rest(voi
 
 	(void)state;
 	take_after(&giver, 0, 4);
-	rest = bucket_split(&giver, 1, 2, 4, 0);
+	rest = bucket_split(&giver, 1, 2, 4, 4);
+	assert_int_equal(rest.tokens, 0);
+	rest = bucket_split(&giver, 1, 2, 4, 1);
 	assert_int_equal(rest.tokens, 2);
 	assert_int_equal(rest.nano, 0);
 	level = giver.level;
