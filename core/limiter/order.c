@@ -253,9 +253,11 @@ void order_enter(struct order *order, struct sibling *sibling, struct waiter *he
 	heap_insert_by(&class->forward, &sibling->turn, start, class->latest, is_before);
 	class->latest = &sibling->turn;
 	order->forward |= 1U << class_number(sibling);
-	if (is_guaranteed(sibling) && !heap_holds(&sibling->guarantee->due))
-		heap_insert(&order->guaranteed, &sibling->guarantee->due,
-			    due_of(order, sibling, now_ns));
+	if (is_guaranteed(sibling) && !heap_holds(&sibling->guarantee->due)) {
+		heap_insert_by(&order->guaranteed, &sibling->guarantee->due,
+			       due_of(order, sibling, now_ns), order->last_due, NULL);
+		order->last_due = &sibling->guarantee->due;
+	}
 }
 
 void order_leave(struct order *order, struct sibling *sibling)
@@ -268,8 +270,11 @@ void order_leave(struct order *order, struct sibling *sibling)
 	if (!class->forward.root)
 		order->forward &= ~(1U << class_number(sibling));
 	sibling->head = NULL;
-	if (sibling->guarantee)
-		heap_remove(&order->guaranteed, &sibling->guarantee->due);
+	if (!sibling->guarantee)
+		return;
+	heap_remove(&order->guaranteed, &sibling->guarantee->due);
+	if (order->last_due == &sibling->guarantee->due)
+		order->last_due = NULL;
 }
 
 static const struct sibling *first_sibling(const struct order *order, uint64_t now_ns)
@@ -367,7 +372,7 @@ static bool count_for_min(struct order *order, struct sibling *sibling, uint64_t
 	uint64_t due_ns = due_of(order, sibling, now_ns), behind_ns, span_ns;
 	u128 units;
 
-	if (!is_due(order, sibling, now_ns))
+	if (due_ns > clock_of(order, now_ns))
 		return false;
 	units = (u128)tokens * guarantee->rate.den + guarantee->part;
 	guarantee->part = (uint64_t)(units % guarantee->rate.num);

@@ -83,6 +83,7 @@ struct order_class {
 struct order {
 	struct order_class classes[PRIORITIES];
 	struct heap guaranteed;	    /* siblings that put a waiter forward and have a min, by R */
+	struct heap_node *last_due; /* in it: that came last; NULL: it has left */
 	struct sibling own;	    /* the limiter's own queue */
 	uint64_t own_wanted;	    /* tokens wanted there */
 	uint64_t guaranteed_wanted; /* in siblings with a min */
