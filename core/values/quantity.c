@@ -11,6 +11,7 @@
 enum { DECIMALS_MAX = 9 };
 
 #define MANTISSA_MAX UINT64_C(999999999999999999) /* 18 digits */
+#define SLOW_NS	     (UINT64_C(1) << 31)	  /* between tokens, see rate_below() */
 
 static const struct {
 	const char *name;
@@ -402,6 +403,26 @@ int rate_from_fraction(u128 num, u128 den, uint32_t count, struct rate *rate)
 		*rate = (struct rate){.amount = (uint64_t)num, .period_ns = (uint64_t)den};
 	}
 	return 0;
+}
+
+struct rate rate_below(u128 num, u128 den)
+{
+	struct rate rate = {.period_ns = NSEC_PER_SEC};
+	u128 common = gcd(num, den);
+
+	assert(den);
+	num /= common;
+	den /= common;
+	/* Of a slow rate the time between two tokens is more exact, rounded up. */
+	if (num && den > INT64_MAX && den / num >= SLOW_NS) {
+		den = den / num + 1;
+		num = 1;
+	}
+	for (; num > INT64_MAX || den > INT64_MAX; num /= 2)
+		den = den / 2 + 1;
+	if (num)
+		(void)rate_from_fraction(num, den, 1, &rate);
+	return rate;
 }
 
 struct rate rate_share(const struct rate *rate, uint32_t count)

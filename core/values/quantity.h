@@ -140,6 +140,12 @@ struct rate rate_share(const struct rate *rate, uint32_t count);
  */
 int rate_from_fraction(u128 num, u128 den, uint32_t count, struct rate *rate);
 
+/*
+ * Returns the rate num / den tokens a nanosecond, less by a part in 2^30 at most where the reduced
+ * parts do not fit a rate; 0 below a token in 2^63 ns. den > 0; both are below 2^127.
+ */
+struct rate rate_below(u128 num, u128 den);
+
 /* Compares exactly; `max` is above all others. Negative, 0 or positive. */
 int rate_compare(const struct rate *a, const struct rate *b);
 

@@ -6,34 +6,25 @@
 #include <string.h>
 
 /*
- * Computes the share of a partition in limit @i when the reserve is set aside first:
- * (rate - hosts * reserve) / count, exactly. 0, or -ERANGE when that is negative or no rate that
- * can be written.
+ * Computes what the reserve leaves of limit @i, rate - hosts * reserve, as @num / @den tokens a
+ * nanosecond, both below 2^102. 0, or -ERANGE when that is negative: then it is nothing.
  */
-static int share_beside_reserve(const struct settings *settings, uint32_t i, uint32_t count,
-				struct rate *share)
+static int rest_beside_reserve(const struct settings *settings, uint32_t i, u128 *num, u128 *den)
 {
-	const struct rate *whole = &settings->limits[i].rate;
-	struct fraction a, b;
-	u128 num, den, set_aside;
+	struct fraction a = rate_fraction(&settings->limits[i].rate);
+	struct fraction b = rate_fraction(&settings->reserve_rate);
+	u128 set_aside;
 
-	if (!settings->reserve_hosts || rate_is_strict(whole)) {
-		*share = rate_share(whole, count);
-		return 0;
-	}
-	a = rate_fraction(whole);
-	b = rate_fraction(&settings->reserve_rate);
 	/* Every part is below 2^51 and hosts below 2^13, so the products fit. */
-	num = (u128)a.num * b.den;
+	*num = (u128)a.num * b.den;
+	*den = (u128)a.den * b.den;
 	set_aside = (u128)b.num * a.den * settings->reserve_hosts;
-	if (set_aside > num)
+	if (set_aside > *num) {
+		*num = 0;
 		return -ERANGE;
-	num -= set_aside;
-	den = (u128)a.den * b.den;
-	*share = (struct rate){.period_ns = NSEC_PER_SEC};
-	if (!num)
-		return 0;
-	return rate_from_fraction(num, den, count, share);
+	}
+	*num -= set_aside;
+	return 0;
 }
 
 /* Checks that the rest of @settings goes with @rate, a strict window, in @count partitions. */
@@ -74,7 +65,6 @@ bool settings_equal(const struct settings *a, const struct settings *b)
 int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 {
 	uint32_t count = settings_partition_count(settings);
-	struct rate share;
 
 	if (overrides_check_units(settings->overrides, settings_key_units(settings),
 				  settings->key_unit_count, error))
@@ -92,6 +82,7 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 	}
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct fraction flow;
+		u128 num, den;
 
 		if (rate_is_window(&settings->limits[i].rate))
 			continue;
@@ -106,7 +97,7 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 				 "a release_interval would bring more than 1e13 tokens");
 			return -ERANGE;
 		}
-		if (settings->reserve_hosts && share_beside_reserve(settings, i, count, &share)) {
+		if (settings->reserve_hosts && rest_beside_reserve(settings, i, &num, &den)) {
 			char text[SETTING_TEXT];
 
 			setting_print(SETTING_PARTITIONS_RESERVE, settings, text);
@@ -340,14 +331,27 @@ static u128 count_for(const struct rate *rate, uint64_t lease_ns, u128 most)
 	return tokens < most ? tokens : most;
 }
 
-/* As many as get a token of every limit each in a lease, up to @most. */
+/* Returns what of the rate of limit @i is not set aside. */
+static struct rate rate_beside_reserve(const struct settings *settings, uint32_t i)
+{
+	const struct rate *rate = &settings->limits[i].rate;
+	u128 num, den;
+
+	if (!settings->reserve_hosts || rate_is_window(rate) || rate_is_strict(rate))
+		return *rate;
+	(void)rest_beside_reserve(settings, i, &num, &den);
+	return rate_below(num, den);
+}
+
+/* As many as get a token of every limit each in a lease, beside the reserve, up to @most. */
 static u128 count_worth_having(const struct settings *settings, u128 most)
 {
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		const struct limit *limit = &settings->limits[i];
+		struct rate rate = rate_beside_reserve(settings, i);
 
 		if (!rate_is_window(&limit->rate))
-			most = count_for(&limit->rate, settings->lease_ns, most);
+			most = count_for(&rate, settings->lease_ns, most);
 		else if (limit->burst < most)
 			most = limit->burst;
 	}
@@ -424,38 +428,6 @@ uint32_t settings_slots_of_leaves(const struct settings *settings, uint32_t firs
 	return slots / leaves * (last - first + 1) + to - from;
 }
 
-/* The largest rate that can be written and is not above @num / @den. */
-static struct rate rate_below(u128 num, u128 den)
-{
-	struct rate rate = {.period_ns = NSEC_PER_SEC};
-
-	while (num && rate_from_fraction(num, den, 1, &rate)) {
-		num /= 2;
-		den = den / 2 + 1;
-	}
-	return rate;
-}
-
-/* Sums up @partitions of @count shares of limit @i, and the reserve if @reserve. */
-static struct rate rate_of_host(const struct settings *settings, uint32_t i, uint32_t count,
-				uint32_t partitions, bool reserve)
-{
-	struct rate share = {.period_ns = NSEC_PER_SEC};
-	struct fraction a, b;
-
-	if (partitions == count && !settings->reserve_hosts)
-		return settings->limits[i].rate;
-	if (rate_is_strict(&settings->limits[i].rate))
-		return rate_window_part(&settings->limits[i].rate, count, partitions);
-	(void)share_beside_reserve(settings, i, count, &share);
-	a = rate_fraction(&share);
-	if (!reserve)
-		return rate_below((u128)a.num * partitions, a.den);
-	b = rate_fraction(&settings->reserve_rate);
-	return rate_below((u128)a.num * partitions * b.den + (u128)b.num * a.den,
-			  (u128)a.den * b.den);
-}
-
 /* @partitions of @count shares of @rate, rounded down where that is no rate that can be written. */
 static struct rate rate_times(const struct rate *rate, uint32_t count, uint32_t partitions)
 {
@@ -466,6 +438,28 @@ static struct rate rate_times(const struct rate *rate, uint32_t count, uint32_t 
 	if (rate_is_strict(rate))
 		return rate_window_part(rate, count, partitions);
 	return rate_below((u128)flow.num * partitions, (u128)flow.den * count);
+}
+
+/*
+ * Sums up @partitions of @count shares of limit @i, and the reserve if @reserve, rounded down
+ * likewise.
+ */
+static struct rate rate_of_host(const struct settings *settings, uint32_t i, uint32_t count,
+				uint32_t partitions, bool reserve)
+{
+	struct fraction b;
+	u128 num, den;
+
+	if (!settings->reserve_hosts)
+		return rate_times(&settings->limits[i].rate, count, partitions);
+	(void)rest_beside_reserve(settings, i, &num, &den);
+	num *= partitions;
+	den *= count;
+	if (reserve) {
+		b = rate_fraction(&settings->reserve_rate);
+		num += (u128)b.num * (den / b.den);
+	}
+	return rate_below(num, den);
 }
 
 /* At least one token. */
@@ -618,8 +612,10 @@ struct settings settings_of_partition(const struct settings *settings, uint32_t 
 			continue;
 		if (index >= count)
 			limit->rate = settings->reserve_rate;
+		else if (settings->reserve_hosts)
+			limit->rate = rate_of_host(settings, i, count, 1, false);
 		else
-			(void)share_beside_reserve(settings, i, count, &limit->rate);
+			limit->rate = rate_share(&limit->rate, count);
 	}
 	return share;
 }

@@ -427,7 +427,7 @@ static void test_no_division_among_hosts_comes_to_more_than_the_rate(void **stat
 			 1 + (unsigned int)draw(8));
 		holding = holding_of("rate=1/s");
 		if (!set(holding, config)) {
-			/* Larger than the rate, or too fine: refused at the door. */
+			/* Larger than the rate: refused at the door. */
 			forget(holding);
 			continue;
 		}

@@ -746,6 +746,8 @@ static void test_auto_makes_as_many_partitions_as_have_a_token_per_lease(void **
 		{"concurrency=100", 20},
 		{"rate=1/s\nconcurrency=18", 15},
 		{"concurrency=auto min=3", 20},
+		{"rate=20/15s\npartitions.reserve=1/s hosts=1", 5},
+		{"rate=20/15s\npartitions.reserve=4/3s hosts=1", 1},
 	};
 
 	(void)state;
@@ -798,6 +800,66 @@ static void test_shares_and_reserves_add_up_to_the_rate(void **state)
 	assert_partitions_add_up("rate=500/s\npartitions.count=7\npartitions.reserve=10/s hosts=8");
 	assert_partitions_add_up("rate=10/s\npartitions.reserve=1/s hosts=10");
 	assert_partitions_add_up("rate=10/s 1000/90s\npartitions.reserve=1/min hosts=3");
+}
+
+/* Checks that limit 0 of @share is @expected tokens a second, or less by a part in 2^30. */
+static void assert_just_below(const struct settings *share, double expected)
+{
+	struct fraction rate = rate_fraction(&share->limits[0].rate);
+	double a_second = (double)rate.num / (double)rate.den * NSEC_PER_SEC;
+
+	assert_true(a_second <= expected * (1 + 1e-14) && a_second >= expected * (1 - 1e-9));
+}
+
+/* Parts of the reserve whose rest is no rate that can be written, too. */
+static void test_leaves_bring_what_any_reserve_leaves(void **state)
+{
+	static const struct {
+		const char *config;
+		double rest, reserve;
+	} cases[] = {
+		{"rate=100/min\npartitions.reserve=0.3/s hosts=3", 100.0 / 60 - 0.9, 0.3},
+		{"rate=100/min\npartitions.reserve=0.333333/s hosts=3", 100.0 / 60 - 0.999999,
+		 0.333333},
+		{"rate=7/13s\npartitions.reserve=0.123456/s hosts=4", 7.0 / 13 - 0.493824,
+		 0.123456},
+		{"rate=1G/s\npartitions.reserve=1/7h hosts=4096", 1e9 - 4096 / 25200.0,
+		 1 / 25200.0},
+		{"rate=999983/7919ms\npartitions.reserve=1/8803s hosts=5\npartitions.count=4093",
+		 999983 / 7.919 - 5 / 8803.0, 1 / 8803.0},
+		{"rate=1/s\npartitions.reserve=0.001/s hosts=1000", 0, 0.001},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct settings settings = settings_of(cases[i].config);
+		uint32_t count = settings_leaf_count(&settings), parts[] = {0, 1, 1000, count};
+
+		for (size_t j = 0; j < COUNT(parts); j++) {
+			double part = cases[i].rest * parts[j] / count;
+			struct settings share;
+
+			settings_of_host(&settings, parts[j], false, &share);
+			assert_just_below(&share, part);
+			settings_of_host(&settings, parts[j], true, &share);
+			assert_just_below(&share, part + cases[i].reserve);
+		}
+	}
+}
+
+static void test_partitions_bring_what_any_reserve_leaves(void **state)
+{
+	struct settings settings, share;
+
+	(void)state;
+	settings = settings_of("rate=999983/7919ms\npartitions.reserve=1/8803s hosts=5\n"
+			       "partitions.count=4093");
+	share = settings_of_partition(&settings, 4092);
+	assert_just_below(&share, (999983 / 7.919 - 5 / 8803.0) / 4093);
+	settings = settings_of("rate=3/26d\npartitions.reserve=1/2246399999999993ns hosts=2\n"
+			       "partitions.count=4096");
+	share = settings_of_partition(&settings, 0);
+	assert_just_below(&share, (3 / 2246400.0 - 2e9 / 2246399999999993) / 4096);
 }
 
 static void test_a_partition_is_a_simple_limiter_with_its_share(void **state)
@@ -934,6 +996,8 @@ int main(void)
 		cmocka_unit_test(test_there_are_no_more_partitions_than_slots),
 		cmocka_unit_test(test_auto_makes_as_many_partitions_as_have_a_token_per_lease),
 		cmocka_unit_test(test_shares_and_reserves_add_up_to_the_rate),
+		cmocka_unit_test(test_leaves_bring_what_any_reserve_leaves),
+		cmocka_unit_test(test_partitions_bring_what_any_reserve_leaves),
 		cmocka_unit_test(test_a_partition_is_a_simple_limiter_with_its_share),
 		cmocka_unit_test(test_a_partition_has_room_for_at_least_one_token),
 		cmocka_unit_test(test_settings_are_equal_when_they_read_the_same),
