@@ -113,12 +113,11 @@ static double part_of_idle(const struct portion_facts *facts)
 	return facts->chance * fmin(part - anyway / facts->leaf, most / facts->leaf);
 }
 
-static double slack_of(const struct portion_facts *facts)
+/* Returns the slack that this host may have while one is short. */
+static double scarce_slack_of(const struct portion_facts *facts)
 {
 	double least = (double)facts->leaves / SLACK_PARTS / facts->holders;
 
-	if (!facts->claims)
-		return fmax(least, need_of(facts) / PLENTY_PARTS);
 	if (has_saved_one(facts))
 		return 0;
 	least = fmax(least, facts->ahead);
@@ -129,14 +128,28 @@ static double slack_of(const struct portion_facts *facts)
 	return fmax(least, part_of_idle(facts));
 }
 
+static double slack_of(const struct portion_facts *facts)
+{
+	double least = (double)facts->leaves / SLACK_PARTS / facts->holders;
+
+	if (facts->claims)
+		return scarce_slack_of(facts);
+	return fmax(least, need_of(facts) / PLENTY_PARTS);
+}
+
+static double with_slack(const struct portion_facts *facts, double slack)
+{
+	return need_of(facts) > 0 ? need_of(facts) + slack : 0;
+}
+
 double portion_plain(const struct portion_facts *facts)
 {
-	return need_of(facts) > 0 ? need_of(facts) + slack_of(facts) : 0;
+	return with_slack(facts, slack_of(facts));
 }
 
 double portion_most(const struct portion_facts *facts)
 {
-	return need_of(facts) > 0 ? need_of(facts) + BAND_MOST * slack_of(facts) : 0;
+	return with_slack(facts, BAND_MOST * slack_of(facts));
 }
 
 static bool is_hungry(const struct portion_facts *facts)
@@ -166,10 +179,11 @@ static uint32_t first_of(const struct portion_facts *facts)
 	return first && plenty > first && !spares_rare(facts) ? plenty : first;
 }
 
-/* Returns what readers ask for, as far as it is known. */
-static uint32_t asked_of(const struct portion *portion, const struct portion_facts *facts)
+/* Returns what readers ask for, as far as it is known, with @slack. */
+static uint32_t asked_of(const struct portion *portion, const struct portion_facts *facts,
+			 double slack)
 {
-	double wanted = portion_plain(facts);
+	double wanted = with_slack(facts, slack);
 
 	if (facts->hunger > wanted)
 		wanted = facts->hunger;
@@ -311,23 +325,29 @@ static void make_way(struct portion *portion, const struct portion_facts *facts,
 	portion->give_ns = facts->now_ns + facts->renewal_ns / GIVING_PARTS;
 }
 
-/* Tells whether fewer are kept than are needed, by more than chance is worth. */
-static bool is_short(const struct portion_facts *facts, uint32_t wanted)
+/* Tells whether fewer are kept than are needed, with a part of @slack: chance is worth no more. */
+static bool is_short(const struct portion_facts *facts, uint32_t wanted, double slack)
 {
-	double needed = need_of(facts) + slack_of(facts) / BAND_PARTS;
+	double needed = need_of(facts) + slack / BAND_PARTS;
 
 	return wanted > facts->kept &&
 	       (!facts->kept || is_hungry(facts) || needed > facts->kept ||
 		facts->exact > facts->kept || facts->kept < least_of(facts));
 }
 
-/* Claims what readers ask for: leaves that are only kept for some that wait may go at any time. */
-static void choose_claim(struct portion *portion, const struct portion_facts *facts, uint32_t asked,
+/*
+ * Claims what readers ask for, with the slack that all claimants have: one that claimed more would
+ * take from others what they need a moment later. Leaves that are only kept for readers that wait
+ * may go at any time.
+ */
+static void choose_claim(struct portion *portion, const struct portion_facts *facts,
 			 struct portion_decision *decision)
 {
+	double slack = scarce_slack_of(facts);
+	uint32_t asked = asked_of(portion, facts, slack);
 	uint32_t now = facts->claimed, share = share_of(facts), claim = 0, more;
 
-	if (((facts->is_unmet || now) && is_short(facts, asked)) || share < asked)
+	if (((facts->is_unmet || now) && is_short(facts, asked, slack)) || share < asked)
 		claim = asked;
 	more = claim > now ? claim - now : now - claim;
 	decision->claim = claim;
@@ -359,7 +379,9 @@ static uint32_t lack_of(const struct portion_facts *facts, uint32_t wanted)
 {
 	uint32_t share = share_of(facts), limit = wanted < share ? wanted : share;
 
-	return is_short(facts, wanted) && limit > facts->kept ? limit - facts->kept : 0;
+	if (!is_short(facts, wanted, slack_of(facts)) || limit <= facts->kept)
+		return 0;
+	return limit - facts->kept;
 }
 
 /* Returns how many are taken: while no host claims any, enough that it is the last time. */
@@ -375,12 +397,13 @@ static uint32_t taken_of(const struct portion_facts *facts, uint32_t wanted)
 		       : lack;
 }
 
-/* Tells whether so much is lacking that it is looked for again and again. */
+/* Tells whether so much is needed and lacking that it is looked for again and again. */
 static bool is_lacking(const struct portion_facts *facts, uint32_t wanted)
 {
 	uint32_t lack = lack_of(facts, wanted);
 
-	return lack && (!facts->kept || lack > near(facts, share_of(facts)));
+	return lack && is_short(facts, wanted, scarce_slack_of(facts)) &&
+	       (!facts->kept || lack > near(facts, share_of(facts)));
 }
 
 /*
@@ -438,7 +461,7 @@ uint64_t portion_looked(struct portion *portion, const struct portion_facts *fac
 {
 	uint32_t share = facts->share.target, before = portion->share;
 	uint32_t change = share > before ? share - before : before - share;
-	uint32_t wanted = wanted_of(facts, asked_of(portion, facts));
+	uint32_t wanted = wanted_of(facts, asked_of(portion, facts, slack_of(facts)));
 	bool same = !has_stake(facts, wanted) ||
 		    (change <= near(facts, share) && facts->holders == portion->holders);
 
@@ -469,13 +492,13 @@ static void keep_open(const struct portion_facts *facts, struct portion_decision
 void portion_decide(struct portion *portion, const struct portion_facts *facts,
 		    struct portion_decision *decision)
 {
-	uint32_t asked = asked_of(portion, facts);
+	uint32_t asked = asked_of(portion, facts, slack_of(facts));
 
 	*decision = (struct portion_decision){.wanted = wanted_of(facts, asked)};
 	give_excess(portion, facts, decision);
 	make_way(portion, facts, decision);
 	keep_open(facts, decision);
-	choose_claim(portion, facts, asked, decision);
+	choose_claim(portion, facts, decision);
 	choose_look(portion, facts, decision);
 	if (decision->gives) {
 		portion->excess_ns = 0;

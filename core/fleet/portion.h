@@ -3,22 +3,23 @@
  * of sharing where partitions have no numbers. A pure function of recorded facts.
  *
  * 1. A host wants what its readers ask for (appetite.h), and some slack. While no host is short
- *    the slack is half of that. While one is, a 23rd of the limiter is shared as slack by the
- *    hosts that are not short, by the square roots of what they hold: readers who come at random
- *    at a rate of L wait for L / (2 s (L + s)) on average where the slack is s (M/D/1: Kleinrock,
- *    "Queueing Systems" 1, 5.8), and while s is small the mean of all waits is the least so. Half
- *    the root of L, and a 32nd of L, in tokens a second, are taken off: so much is idle anyway, as
- *    a host takes more for readers that wait and gives that back a little later (measured, with
- *    the table below). No host has more slack than makes readers wait for 0.05 s; one whose
- *    readers come steadily has the less of it the steadier they come; and all have a 256th of the
- *    limiter at least, divided by the holders. Children that come before a host that is short have
- *    the slack that wants.h says.
+ *    the slack is half of that, of leaves that are free: none is claimed for it. While one is, a
+ *    23rd of the limiter is shared as slack by the hosts that are not short, by the square roots of
+ *    what they hold: readers who come at random at a rate of L wait for L / (2 s (L + s)) on
+ *    average where the slack is s (M/D/1: Kleinrock, "Queueing Systems" 1, 5.8), and while s is
+ *    small the mean of all waits is the least so. Half the root of L, and a 32nd of L, in tokens a
+ *    second, are taken off: so much is idle anyway, as a host takes more for readers that wait and
+ *    gives that back a little later (measured, with the table below). No host has more slack than
+ *    makes readers wait for 0.05 s; one whose readers come steadily has the less of it the steadier
+ *    they come; and all have a 256th of the limiter at least, divided by the holders. Children that
+ *    come before a host that is short have the slack that wants.h says.
  * 2. A host that lacks leaves lists the tiles and takes free ones. While no host claims any it
  *    takes its spare part (3), also when a reader waits whom its leaves would not serve in a tenth
- *    of a second: then it need not come again. If there are not enough, it claims what it wants,
- *    and all holders are told. A host that holds nothing takes half of what is free, or all where
- *    no host holds any, so that the first reader need not wait: the rests of the tiles come along.
- *    The leaves beyond its spare part go back as soon as readers are served.
+ *    of a second: then it need not come again. If there are not enough for what its readers ask
+ *    for, it claims that, with the slack that it may have while a host is short, and all holders
+ *    are told. A host that holds nothing takes half of what is free, or all where no host holds
+ *    any, so that the first reader need not wait: the rests of the tiles come along. The leaves
+ *    beyond its spare part go back as soon as readers are served.
  * 3. A host that is told gives back what it does not want: at once if that is much, and all of it
  *    once it is a third of `lease` old. Much is more than an eighth of what it keeps, and more than
  *    a half while its need was seen for less than 5 s: few tokens show little, and a host would

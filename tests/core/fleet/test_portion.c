@@ -194,6 +194,26 @@ static void test_a_host_whose_look_was_vain_claims_and_asks_for_more_each_time(v
 	assert_int_equal(decision.claim, 0);
 }
 
+static void test_slack_is_taken_where_leaves_are_free_and_not_claimed(void **state)
+{
+	struct portion_facts facts = facts_of();
+	struct portion portion = {0};
+
+	(void)state;
+	facts.kept = 402;
+	assert_int_equal(decide(&facts).takes, 198);
+	/* None is free, and it holds enough for its readers. */
+	facts.is_unmet = facts.is_watched = true;
+	assert_int_equal(decide(&facts).claim, 0);
+	while (portion_looked(&portion, &facts) < facts.lease_ns)
+		continue;
+	assert_true(portion_looked(&portion, &facts) == NEVER_NS);
+	/* Now it does not: the claim has the slack that others have while this host is short. */
+	facts.kept = 400;
+	assert_int_equal(decide(&facts).claim, 404);
+	assert_true(portion_looked(&portion, &facts) == facts.lease_ns);
+}
+
 static void test_much_that_is_not_wanted_goes_at_once_where_others_claim(void **state)
 {
 	struct portion_facts facts = contended(1024);
@@ -964,6 +984,7 @@ int main(void)
 		cmocka_unit_test(test_hungry_readers_are_given_what_the_share_allows),
 		cmocka_unit_test(
 			test_a_host_whose_look_was_vain_claims_and_asks_for_more_each_time),
+		cmocka_unit_test(test_slack_is_taken_where_leaves_are_free_and_not_claimed),
 		cmocka_unit_test(test_much_that_is_not_wanted_goes_at_once_where_others_claim),
 		cmocka_unit_test(test_while_the_need_is_not_known_well_only_most_goes_at_once),
 		cmocka_unit_test(test_leaves_that_are_only_kept_for_readers_are_not_claimed),
