@@ -142,9 +142,15 @@ static double with_slack(const struct portion_facts *facts, double slack)
 	return need_of(facts) > 0 ? need_of(facts) + slack : 0;
 }
 
+/* Returns the slack that is claimed, as all claimants have it. */
+static double claimed_slack_of(const struct portion_facts *facts)
+{
+	return fmin(scarce_slack_of(facts), slack_of(facts));
+}
+
 double portion_plain(const struct portion_facts *facts)
 {
-	return with_slack(facts, slack_of(facts));
+	return with_slack(facts, claimed_slack_of(facts));
 }
 
 double portion_most(const struct portion_facts *facts)
@@ -152,9 +158,9 @@ double portion_most(const struct portion_facts *facts)
 	return with_slack(facts, BAND_MOST * slack_of(facts));
 }
 
-static bool is_hungry(const struct portion_facts *facts)
+static bool is_hungry(const struct portion_facts *facts, double slack)
 {
-	return facts->hunger > ceil(need_of(facts) + slack_of(facts));
+	return facts->hunger > ceil(need_of(facts) + slack);
 }
 
 /* Returns how many leaves are worth having. */
@@ -192,7 +198,7 @@ static uint32_t asked_of(const struct portion *portion, const struct portion_fac
 	if (facts->kept < facts->least && first_of(facts) > wanted)
 		wanted = first_of(facts);
 	/* A host that gets none cannot tell how much it could use: it asks for more and more. */
-	if (is_hungry(facts) && facts->is_unmet && facts->now_ns >= portion->claim_ns &&
+	if (is_hungry(facts, slack) && facts->is_unmet && facts->now_ns >= portion->claim_ns &&
 	    wanted < 2.0 * facts->claimed)
 		wanted = 2.0 * facts->claimed;
 	return leaves_for(facts, wanted);
@@ -229,7 +235,7 @@ static uint32_t most_of(const struct portion_facts *facts)
 	double most = portion_most(facts);
 	uint32_t spare = spare_of(facts);
 
-	if (is_hungry(facts) || need_of(facts) <= 0)
+	if (is_hungry(facts, slack_of(facts)) || need_of(facts) <= 0)
 		return spare;
 	return most < facts->leaves ? most > spare ? (uint32_t)most : spare : facts->leaves;
 }
@@ -331,19 +337,19 @@ static bool is_short(const struct portion_facts *facts, uint32_t wanted, double 
 	double needed = need_of(facts) + slack / BAND_PARTS;
 
 	return wanted > facts->kept &&
-	       (!facts->kept || is_hungry(facts) || needed > facts->kept ||
+	       (!facts->kept || is_hungry(facts, slack) || needed > facts->kept ||
 		facts->exact > facts->kept || facts->kept < least_of(facts));
 }
 
 /*
- * Claims what readers ask for, with the slack that all claimants have: one that claimed more would
- * take from others what they need a moment later. Leaves that are only kept for readers that wait
- * may go at any time.
+ * Claims what readers ask for, and little slack: a host that claimed more would take from others
+ * what they need a moment later. Leaves that are only kept for readers that wait may go at any
+ * time.
  */
 static void choose_claim(struct portion *portion, const struct portion_facts *facts,
 			 struct portion_decision *decision)
 {
-	double slack = scarce_slack_of(facts);
+	double slack = claimed_slack_of(facts);
 	uint32_t asked = asked_of(portion, facts, slack);
 	uint32_t now = facts->claimed, share = share_of(facts), claim = 0, more;
 
@@ -402,7 +408,7 @@ static bool is_lacking(const struct portion_facts *facts, uint32_t wanted)
 {
 	uint32_t lack = lack_of(facts, wanted);
 
-	return lack && is_short(facts, wanted, scarce_slack_of(facts)) &&
+	return lack && is_short(facts, wanted, claimed_slack_of(facts)) &&
 	       (!facts->kept || lack > near(facts, share_of(facts)));
 }
 

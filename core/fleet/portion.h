@@ -158,8 +158,8 @@ struct portion_decision {
 };
 
 /*
- * Returns the leaves that readers who are not hungry are to have, with slack: one or none of slow
- * readers for whom no more is kept (3); the most that they may keep.
+ * Returns the leaves that are claimed for readers who are not hungry: one or none of slow readers
+ * for whom no more is kept (3); the most that they may keep.
  */
 double portion_plain(const struct portion_facts *facts);
 double portion_most(const struct portion_facts *facts);

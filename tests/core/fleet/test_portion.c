@@ -212,6 +212,12 @@ static void test_slack_is_taken_where_leaves_are_free_and_not_claimed(void **sta
 	facts.kept = 400;
 	assert_int_equal(decide(&facts).claim, 404);
 	assert_true(portion_looked(&portion, &facts) == facts.lease_ns);
+	/* Hungry readers want more than that. */
+	facts.need = 388;
+	assert_int_equal(decide(&facts).claim, 0);
+	facts.hunger = 426;
+	assert_int_equal(decide(&facts).claim, 426);
+	assert_true(portion_looked(&portion, &facts) == facts.lease_ns);
 }
 
 static void test_much_that_is_not_wanted_goes_at_once_where_others_claim(void **state)
