@@ -26,10 +26,6 @@ enum {
 	GROWTH = 8,	     /* once more was of use */
 	SPREAD_SECONDS = 30, /* the variance forgets what is older ... */
 	SPREAD_MOST = 4,     /* ... and of a single second counts so many times the mean at most */
-	SPREAD_KNOWN = 10,   /* it is known after so many: ... */
-	CHANCE_PARTS = 2,    /* ... readers come at random if it is such a part of theirs, ... */
-	BUSY_PERCENT = 90,   /* ... and wait by chance where less than that is asked for, ... */
-	BATCH_LEAST = 2,     /* ... in no batches of so many */
 	RARE_PERIODS = 50,   /* between readers: then they are rare ... */
 	QUICK_PERIODS = 25,  /* ... unless they come within so many of one that was served ... */
 	QUICK_LEAST = 3,     /* ... so often in a row */
@@ -196,25 +192,6 @@ static bool wait_often(const struct appetite *appetite, uint32_t least)
 }
 
 /*
- * Tells whether readers are seen to come at random, one by one, and asked in the last five seconds
- * for less than @held leaves bring: then they wait by chance, and ask for no more if there is more.
- */
-static bool wait_by_chance(const struct appetite *appetite, double leaf, uint32_t held)
-{
-	double mean = last(appetite, APPETITE_PERIODS) / APPETITE_PERIODS, variance = 0;
-
-	if (appetite->seconds < SPREAD_KNOWN || appetite_chance(appetite) * CHANCE_PARTS < 1 ||
-	    mean * 100 >= held * leaf * BUSY_PERCENT)
-		return false;
-	for (uint32_t i = 0; i < APPETITE_PERIODS; i++) {
-		double off = appetite->asked[i] - mean;
-
-		variance += off * off / APPETITE_PERIODS;
-	}
-	return variance <= BATCH_LEAST * mean;
-}
-
-/*
  * Tells whether readers may want more that do not wait all the time, or whose number changes.
  * Readers that have waited for @hungry periods may yet be seen to ask again.
  */
@@ -224,8 +201,7 @@ static bool may_be_hungry(const struct appetite *appetite, const struct appetite
 	if (hungry && hungry <= (uint32_t)HUNGRY_PERIODS << appetite->vain)
 		return false;
 	return (!appetite->rest || (hungry && !facts->contended)) &&
-	       wait_often(appetite, BEHIND_PERIODS) &&
-	       !wait_by_chance(appetite, facts->leaf, facts->held);
+	       wait_often(appetite, BEHIND_PERIODS);
 }
 
 /* Tells whether at least half of the leaves that came were made use of. */
@@ -304,7 +280,6 @@ static void note_probe(struct appetite *appetite, const struct appetite_facts *f
 {
 	double expected = facts->held * facts->leaf * appetite->grown_periods;
 	bool often = wait_often(appetite, HUNGRY_PERIODS), told, of_use;
-	bool by_chance = wait_by_chance(appetite, facts->leaf, appetite->grown_from);
 
 	/* Readers that waited all the time used all that came, but for the next token. */
 	of_use = was_of_use(appetite, facts) || hungry_periods(appetite) >= appetite->grown_periods;
@@ -314,7 +289,7 @@ static void note_probe(struct appetite *appetite, const struct appetite_facts *f
 		probe(appetite, facts);
 	else if (told)
 		end_probe(appetite, !of_use);
-	else if (!has_grown(appetite, facts) && (!often || by_chance))
+	else if (!has_grown(appetite, facts) && !often)
 		appetite->wanted = appetite->steps = 0;
 }
 

@@ -29,10 +29,7 @@
  * still wait so often, more follows, and so on; the tokens that were asked for meanwhile are what
  * they want. Where few tokens come that may be chance: then nothing more follows but from what
  * they are seen to want. If not, it was in vain and shows nothing, and the next probe comes half a
- * minute later, then a minute, then two. Readers wait by chance that are seen to come at random,
- * one by one, by the variance of the tokens in a second and in a period, and that asked for less
- * than 90 % of what is held in the last five seconds: where half of it is asked for half of them
- * wait. No probe begins then.
+ * minute later, then a minute, then two.
  *
  * Where readers are rare, leaves for the next one would mostly lie idle (portion.h). They are rare
  * if they come more than 5 s apart, as the mean of the last sixteen breaks, or if none has come for

@@ -146,23 +146,18 @@ static void test_chance_is_no_change(void **state)
 	}
 }
 
-/* Passes a period of readers that come at random, independently of each other: @mean of them. */
-static void come_at_random(struct reader *reader, double mean, uint32_t *random)
-{
-	double asked = -1;
-
-	for (double left = mean; left > 0; asked++) {
-		*random = *random * 1103515245 + 12345;
-		left += log(((*random >> 16) + 0.5) / 65536);
-	}
-	pass(reader, 1, asked, false);
-}
-
-/* Passes 60 s of them. */
+/* Passes 60 s of readers that come at random, independently of each other: @mean a period. */
 static void pass_at_random(struct reader *reader, double mean, uint32_t *random)
 {
-	for (int i = 0; i < 600; i++)
-		come_at_random(reader, mean, random);
+	for (int i = 0; i < 600; i++) {
+		double asked = -1;
+
+		for (double left = mean; left > 0; asked++) {
+			*random = *random * 1103515245 + 12345;
+			left += log(((*random >> 16) + 0.5) / 65536);
+		}
+		pass(reader, 1, asked, false);
+	}
 }
 
 static void test_readers_at_random_are_told_from_steady_ones(void **state)
@@ -266,46 +261,6 @@ static void test_readers_that_wait_often_want_a_little_more_where_a_host_is_shor
 		pass(&reader, 1, 2, true);
 	}
 	assert_int_equal(appetite_hunger(&reader.appetite), 193);
-}
-
-/* Readers at random of 20/s that wait half of the time, for a minute. */
-static struct reader random_reader(double tokens_held, uint32_t *random)
-{
-	struct reader reader = reader_of((uint32_t)(tokens_held / LEAF));
-
-	reader.facts.waited_part = 0.5;
-	pass_at_random(&reader, 2, random);
-	return reader;
-}
-
-static void test_readers_at_random_wait_by_chance_and_want_no_more(void **state)
-{
-	uint32_t random = 1;
-	struct reader reader = random_reader(4, &random);
-
-	(void)state;
-	assert_int_equal(appetite_hunger(&reader.appetite), 0);
-	/* Another reader comes that takes the rest: at most five seconds later it is seen. */
-	for (int i = 0; i < APPETITE_PERIODS; i++)
-		pass(&reader, 1, 4, false);
-	assert_true(appetite_hunger(&reader.appetite) > 4 / LEAF);
-	/* More than is held is asked for: they may have been kept from asking for more yet. */
-	reader = random_reader(1.8, &random);
-	assert_true(appetite_hunger(&reader.appetite) > 1.8 / LEAF);
-}
-
-static void test_batches_at_random_do_not_wait_by_chance(void **state)
-{
-	uint32_t random = 1;
-	struct reader reader = reader_of((uint32_t)(4 / LEAF));
-
-	(void)state;
-	reader.facts.waited_part = 0.5;
-	for (int i = 0; i < 600; i++) {
-		random = random * 1103515245 + 12345;
-		pass(&reader, 1, (random >> 16) % 5 ? 0 : 10, false);
-	}
-	assert_true(appetite_hunger(&reader.appetite) > 4 / LEAF);
 }
 
 /* A reader that waits for a third of the time, and asks for @asked tokens a period. */
@@ -739,8 +694,6 @@ int main(void)
 			test_readers_that_wait_often_want_twice_as_much_while_no_host_is_short),
 		cmocka_unit_test(
 			test_readers_that_wait_often_want_a_little_more_where_a_host_is_short),
-		cmocka_unit_test(test_readers_at_random_wait_by_chance_and_want_no_more),
-		cmocka_unit_test(test_batches_at_random_do_not_wait_by_chance),
 		cmocka_unit_test(test_a_probe_that_is_of_use_is_followed_by_a_larger_one),
 		cmocka_unit_test(test_a_reader_of_few_tokens_is_seen_to_want_more),
 		cmocka_unit_test(test_a_vain_probe_is_not_repeated_for_half_a_minute),
