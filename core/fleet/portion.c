@@ -113,14 +113,18 @@ static double part_of_idle(const struct portion_facts *facts)
 	return facts->chance * fmin(part - anyway / facts->leaf, most / facts->leaf);
 }
 
+static double least_slack_of(const struct portion_facts *facts)
+{
+	return (double)facts->leaves / SLACK_PARTS / facts->holders;
+}
+
 /* Returns the slack that this host may have while one is short. */
 static double scarce_slack_of(const struct portion_facts *facts)
 {
-	double least = (double)facts->leaves / SLACK_PARTS / facts->holders;
+	double least = fmax(least_slack_of(facts), facts->ahead);
 
 	if (has_saved_one(facts))
 		return 0;
-	least = fmax(least, facts->ahead);
 	if (saves_one(facts))
 		least = fmax(least, (SAVING_TIMES - 1) * facts->need);
 	if (facts->leaf <= 0 || need_of(facts) <= 0 || facts->is_young)
@@ -130,11 +134,9 @@ static double scarce_slack_of(const struct portion_facts *facts)
 
 static double slack_of(const struct portion_facts *facts)
 {
-	double least = (double)facts->leaves / SLACK_PARTS / facts->holders;
-
 	if (facts->claims)
 		return scarce_slack_of(facts);
-	return fmax(least, need_of(facts) / PLENTY_PARTS);
+	return fmax(least_slack_of(facts), need_of(facts) / PLENTY_PARTS);
 }
 
 static double with_slack(const struct portion_facts *facts, double slack)

@@ -1,7 +1,7 @@
 """Rows 33 to 35: hosts that want unequal parts of a limiter, with readers at random, simulated."""
 from typing import NamedTuple
 
-from rows_simulated import Run
+from rows_simulated import Run, start_of
 
 NEWCOMER_RATES = {"5k": 5e3, "50k": 5e4, "400k": 4e5, "1M": 1e6, "35M": 35e6, "1G": 1e9}
 TAKES_PER_S = 100  # of a greedy host: each of so many tokens
@@ -48,8 +48,7 @@ def newcomers(bench, hosts, rate):
     """
     size = round(rate / TAKES_PER_S)
     others = range(2, hosts + 1)
-    trace = [f"fleet {hosts}", "1s h1: mkdir x", f"4s h1: write x/rate {rate:.0f}/s",
-             f"6s h1: workers x 1 take {size} until {END_S}s"]
+    trace = [*start_of(hosts, f"{rate:.0f}"), f"6s h1: workers x 1 take {size} until {END_S}s"]
     trace += [f"{CAME_S}s h{n}: workers x 1 take {max(1, size // hosts)} until {END_S}s"
               for n in others]
     times = {"first": CAME_S + RENEWALS_S, "settled": CAME_S + SETTLED_S, "end": END_S - 1}
