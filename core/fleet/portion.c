@@ -392,6 +392,12 @@ static uint32_t lack_of(const struct portion_facts *facts, uint32_t wanted)
 	return limit - facts->kept;
 }
 
+/* Tells whether a reader waits whom the leaves that are kept do not serve soon. */
+static bool is_slow(const struct portion_facts *facts)
+{
+	return facts->waits_here && facts->first > facts->kept;
+}
+
 /* Returns how many are taken: while no host claims any, enough that it is the last time. */
 static uint32_t taken_of(const struct portion_facts *facts, uint32_t wanted)
 {
@@ -399,10 +405,7 @@ static uint32_t taken_of(const struct portion_facts *facts, uint32_t wanted)
 	uint32_t most = facts->kept + facts->free / FIRST_PARTS;
 
 	spare = spare < most ? spare : most;
-	return (lack || (facts->waits_here && facts->first > facts->kept)) &&
-			       spare > facts->kept + lack
-		       ? spare - facts->kept
-		       : lack;
+	return (lack || is_slow(facts)) && spare > facts->kept + lack ? spare - facts->kept : lack;
 }
 
 /* Tells whether so much is needed and lacking that it is looked for again and again. */
@@ -461,6 +464,9 @@ static void choose_look(struct portion *portion, const struct portion_facts *fac
 		decision->looks = true;
 	if (portion->look_ns == NEVER_NS && is_lacking(facts, wanted))
 		decision->looks = true;
+	/* Leaves may have come free meanwhile. */
+	if (is_slow(facts) && facts->kept < spare_of(facts))
+		decision->looks |= facts->now_ns >= facts->listed_ns + facts->lease_ns;
 	if (decision->takes || (facts->claims && concerns))
 		decision->looks |= facts->now_ns >= portion->look_ns;
 }

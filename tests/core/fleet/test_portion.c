@@ -342,6 +342,27 @@ static void test_a_reader_that_waits_has_its_host_take_what_is_free(void **state
 	assert_int_equal(decide(&facts).takes, 0);
 }
 
+static void test_a_host_whose_reader_waits_looks_again_for_what_came_free(void **state)
+{
+	struct portion_facts facts = facts_of();
+
+	(void)state;
+	facts.need = 4;
+	facts.kept = 6;
+	facts.first = 41;
+	facts.waits_here = true;
+	facts.listed_ns = facts.now_ns - facts.lease_ns + 1;
+	assert_false(decide(&facts).looks);
+	facts.listed_ns--;
+	assert_true(decide(&facts).looks);
+	/* A host that has its part looks for no more. */
+	facts.kept = 819;
+	assert_false(decide(&facts).looks);
+	facts.kept = 6;
+	facts.first = 6;
+	assert_false(decide(&facts).looks);
+}
+
 static void test_where_no_host_is_short_twice_what_is_wanted_stays(void **state)
 {
 	struct portion_facts facts = facts_of();
@@ -999,6 +1020,7 @@ int main(void)
 		cmocka_unit_test(test_where_no_host_claims_what_readers_may_need_stays),
 		cmocka_unit_test(test_a_host_that_lacks_leaves_takes_enough_for_some_time),
 		cmocka_unit_test(test_a_reader_that_waits_has_its_host_take_what_is_free),
+		cmocka_unit_test(test_a_host_whose_reader_waits_looks_again_for_what_came_free),
 		cmocka_unit_test(test_where_no_host_is_short_twice_what_is_wanted_stays),
 		cmocka_unit_test(test_all_above_the_share_goes_and_what_is_wanted_is_claimed),
 		cmocka_unit_test(test_a_holder_looks_when_it_is_told_of_claims),
