@@ -6,6 +6,7 @@
 enum {
 	MEAN_PERIODS = 300,   /* the mean forgets what is older */
 	SIGMAS = 4,	      /* chance goes so far: then about once in hours */
+	CALM_SIGMAS = 3,      /* ... and of what is asked for while none waits: once in an hour */
 	DRAIN_PERIODS = 20,   /* in so many a backlog is worked off ... */
 	BACKLOG_PERIODS = 18, /* ... after readers waited for so many without a break */
 	HUNGRY_PERIODS = 5,   /* of waiting without a break */
@@ -40,6 +41,9 @@ enum {
 	SILENT_TOKENS = 10,  /* that were expected and do not come are no chance */
 };
 
+/* Of the mean: the least variance of what is asked for while none waits. */
+static const double SPREAD_LEAST = 0.1;
+
 /* Of a mean of @expected tokens, as few come at random that two more are no change either. */
 static bool is_change(double asked, double expected)
 {
@@ -66,6 +70,7 @@ static void set_mean(struct appetite *appetite, double sum, double periods)
 {
 	appetite->sum = sum;
 	appetite->periods = periods;
+	appetite->calm_sum = appetite->calm_periods = 0;
 	appetite->between = sum / periods;
 	appetite->lift = 1;
 }
@@ -114,12 +119,19 @@ static void note_spread(struct appetite *appetite)
 	appetite->spread += (off - 1 - appetite->spread) / appetite->seconds;
 }
 
-static void note_mean(struct appetite *appetite, double asked)
+static void note_mean(struct appetite *appetite, const struct appetite_facts *facts)
 {
-	appetite->sum += asked;
+	double part;
+
+	appetite->sum += facts->asked;
 	appetite->periods++;
+	appetite->calm_sum += facts->asked_calm;
+	appetite->calm_periods += facts->calm;
 	if (appetite->periods > MEAN_PERIODS) {
-		appetite->sum *= MEAN_PERIODS / appetite->periods;
+		part = MEAN_PERIODS / appetite->periods;
+		appetite->sum *= part;
+		appetite->calm_sum *= part;
+		appetite->calm_periods *= part;
 		appetite->periods = MEAN_PERIODS;
 	}
 	if (!begin_anew(appetite, APPETITE_SECOND))
@@ -192,6 +204,19 @@ static bool wait_often(const struct appetite *appetite, uint32_t least)
 }
 
 /*
+ * Tells whether readers wait by chance: while none waited they asked for no more than they do on
+ * the whole.
+ */
+static bool wait_by_chance(const struct appetite *appetite)
+{
+	double expected = appetite->sum / appetite->periods * appetite->calm_periods;
+	double variance = expected * fmax(1 + appetite->spread, SPREAD_LEAST);
+
+	return expected >= GRANTS_LEAST &&
+	       appetite->calm_sum <= expected + CALM_SIGMAS * sqrt(variance);
+}
+
+/*
  * Tells whether readers may want more that do not wait all the time, or whose number changes.
  * Readers that have waited for @hungry periods may yet be seen to ask again.
  */
@@ -199,6 +224,8 @@ static bool may_be_hungry(const struct appetite *appetite, const struct appetite
 			  uint32_t hungry)
 {
 	if (hungry && hungry <= (uint32_t)HUNGRY_PERIODS << appetite->vain)
+		return false;
+	if (hungry < APPETITE_PERIODS - 1 && wait_by_chance(appetite))
 		return false;
 	return (!appetite->rest || (hungry && !facts->contended)) &&
 	       wait_often(appetite, BEHIND_PERIODS);
@@ -375,7 +402,7 @@ static void note_period(struct appetite *appetite, const struct appetite_facts *
 	appetite->impatient -= appetite->impatient > 0;
 	if (facts->refused)
 		appetite->impatient = MEAN_PERIODS;
-	note_mean(appetite, facts->asked);
+	note_mean(appetite, facts);
 	note_spread(appetite);
 	note_silence(appetite, facts->asked <= 0 && facts->waiting <= 0);
 	note_hunger(appetite, facts);

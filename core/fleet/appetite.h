@@ -31,6 +31,13 @@
  * they are seen to want. If not, it was in vain and shows nothing, and the next probe comes half a
  * minute later, then a minute, then two.
  *
+ * Readers that come by themselves come as often while others wait as while none does. A reader that
+ * asks again once it was served comes while none waits, and the less it is held up, the more often;
+ * several that ask together come at the beginning of their wait, which counts as none
+ * (HOLDING_CALM_NS). So the tokens that are asked for while none waits, by that time, are what
+ * readers would ask for if they never waited. Where that is no more than the mean, but for chance,
+ * they wait by chance, and no probe begins, until they have waited for nearly 5 s without a break.
+ *
  * Where readers are rare, leaves for the next one would mostly lie idle (portion.h). They are rare
  * if they come more than 5 s apart, as the mean of the last sixteen breaks, or if none has come for
  * 15 s. The first does not hold while each comes within 2.5 s of one that was served, as a reader
@@ -61,7 +68,8 @@ struct appetite {
 	float waiting[APPETITE_PERIODS]; /* tokens that were waited for at its end */
 	float waited[APPETITE_PERIODS];	 /* the part of it that a reader waited */
 	uint32_t period;		 /* the newest's place */
-	double sum, periods;		 /* the mean: tokens asked for in so many periods */
+	double sum, periods;		 /* the mean: tokens asked for in so many periods ... */
+	double calm_sum, calm_periods;	 /* ... and while no reader waited */
 	double between;			 /* the need per period until the next are due ... */
 	double lift;			 /* ... and by the mean when they are: 1 to 1.5 */
 	float batch;			 /* so many tokens came last */
@@ -91,6 +99,8 @@ struct appetite_facts {
 	bool long_waiting;  /* ... by a reader for long */
 	bool waited;	    /* readers waited all the time, and all that could be granted was */
 	double waited_part; /* else: the part of the time, below 1, that a reader waited */
+	double calm;	    /* the part of the time in which none waited; 0: not known ... */
+	double asked_calm;  /* ... and the tokens of readers that came in it */
 	uint32_t held;	    /* leaves */
 	double leaf;	    /* tokens a period that a leaf is worth */
 	bool contended;	    /* other hosts are short */

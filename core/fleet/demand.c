@@ -65,6 +65,8 @@ struct demand {
 	struct appetite_facts newest; /* of the last period */
 	uint64_t tokens;	      /* granted or refused, as they were counted at its end */
 	uint64_t waited_ns;	      /* so long readers had waited by then */
+	uint64_t noted_ns;	      /* that was then, ... */
+	uint64_t stalled_ns, behind;  /* ... and the counts of holding of that name were so much */
 	bool counts_waiting;	      /* tokens that were waited for then were this limiter's */
 	uint64_t asked_ns;	      /* a reader has asked then that did not wait; 0: none has */
 };
@@ -464,6 +466,45 @@ static double part_of(uint64_t to_ns, uint64_t from_ns, uint64_t all_ns)
 	return fmin((double)(to_ns - from_ns) / (double)all_ns, ALMOST_ALL);
 }
 
+/* Returns how long one reader or more has waited, as holding->stalled_ns has it. */
+static uint64_t stalled_so_far_ns(const struct fleet *fleet, const struct holding *holding)
+{
+	bool stalls = holding->limiter->turns.waiting && fleet->now_ns > holding->stall_ns;
+
+	return holding->stalled_ns + (stalls ? fleet->now_ns - holding->stall_ns : 0);
+}
+
+/* Adds to @facts, of the last @periods, what was asked for while no reader waited. */
+static void tell_calm(const struct fleet *fleet, const struct holding *holding, uint64_t periods,
+		      struct appetite_facts *facts)
+{
+	const struct demand *demand = holding->demand;
+	uint64_t ns = fleet->now_ns - demand->noted_ns;
+	uint64_t stalled_ns = stalled_so_far_ns(fleet, holding) - demand->stalled_ns;
+	double behind = (double)(holding->behind - demand->behind) / (double)periods;
+
+	/*
+	 * Of units it is not known, nor while a reader of a range lacks some. Readers that have
+	 * tokens at once while others wait below seem to have come while none waited.
+	 */
+	if (units_counts(holding->limiter) || demand->lacked || stalled_ns > ns)
+		return;
+	facts->calm = (double)(ns - stalled_ns) / DEMAND_PERIOD_NS / (double)periods;
+	facts->asked_calm = fmax(facts->asked - behind, 0);
+}
+
+/* Remembers the counts from which the next period goes on. */
+static void note_counts(const struct fleet *fleet, struct holding *holding)
+{
+	struct demand *demand = holding->demand;
+
+	demand->noted_ns = fleet->now_ns;
+	demand->tokens = tokens_counted(holding);
+	demand->waited_ns = waited_so_far_ns(fleet, holding);
+	demand->stalled_ns = stalled_so_far_ns(fleet, holding);
+	demand->behind = holding->behind;
+}
+
 /* Notes what was asked for in the last @periods. */
 static void note_appetite(const struct fleet *fleet, struct holding *holding, uint64_t periods)
 {
@@ -497,8 +538,8 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 		.contended = demand->contested,
 		.refused = limiter->counters[COUNTER_REFUSED] != past(holding, 0)->refused,
 	};
-	demand->tokens = tokens;
-	demand->waited_ns = waited_ns;
+	tell_calm(fleet, holding, periods, &demand->newest);
+	note_counts(fleet, holding);
 	demand->counts_waiting = counts;
 	appetite_note(&demand->appetite, &demand->newest, periods);
 }
@@ -510,8 +551,7 @@ static void begin_appetite(const struct fleet *fleet, struct holding *holding)
 	demand->has_appetite = true;
 	appetite_begin(&demand->appetite, fleet->now_ns / DEMAND_PERIOD_NS - demand->period);
 	demand->newest = (struct appetite_facts){.leaf = demand_leaf(holding)};
-	demand->tokens = tokens_counted(holding);
-	demand->waited_ns = waited_so_far_ns(fleet, holding);
+	note_counts(fleet, holding);
 	demand->counts_waiting = !holding->limiter->first_child;
 }
 

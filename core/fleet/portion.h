@@ -16,12 +16,12 @@
  * 2. A host that lacks leaves lists the tiles and takes free ones. While no host claims any it
  *    takes its spare part (3), also when a reader waits whom its leaves would not serve in a tenth
  *    of a second: then it need not come again. For such a reader it looks again once its last look
- *    is a `lease` old, as it is not told of leaves that came free and that it did not lack. If
- *    there are not enough for what its readers ask for, it claims that, with the slack that it may
- *    have while a host is short, and all holders are told. A host that holds nothing takes half of
- *    what is free, or all where no host holds any, so that the first reader need not wait: the
- *    rests of the tiles come along. The leaves beyond its spare part go back as soon as readers are
- *    served.
+ *    is a `lease` old, also in vain: it is not told of leaves that came free and that it did not
+ *    lack. If there are not enough for what its readers ask for, it claims that, with the slack
+ *    that it may have while a host is short, and all holders are told. A host that holds nothing
+ *    takes half of what is free, or all where no host holds any, so that the first reader need not
+ *    wait: the rests of the tiles come along. The leaves beyond its spare part go back as soon as
+ *    readers are served.
  * 3. A host that is told gives back what it does not want: at once if that is much, and all of it
  *    once it is a third of `lease` old. Much is more than an eighth of what it keeps, and more than
  *    a half while its need was seen for less than 5 s: few tokens show little, and a host would

@@ -48,6 +48,9 @@ struct holding_place {
 /* Demand is looked at so often. */
 #define DEMAND_PERIOD_NS UINT64_C(100000000)
 
+/* Readers that come within so long of the first one that waits have come with it. */
+#define HOLDING_CALM_NS UINT64_C(10000000)
+
 struct holding {
 	struct limiter *limiter;      /* borrowed: the limiter lives longer */
 	struct holding *next, **back; /* all of the fleet: where the one before points here */
@@ -102,6 +105,13 @@ struct holding {
 	 * but for the wait that lasts since then (0: none does).
 	 */
 	uint64_t range_waited_ns, range_since_ns;
+	/*
+	 * The time in which readers, here and below, have waited, but for the first
+	 * HOLDING_CALM_NS of each wait: for that of now it begins then. Tokens of readers that
+	 * came in that time.
+	 */
+	uint64_t stalled_ns, stall_ns;
+	uint64_t behind;
 
 	/* Tokens granted a second of late; when that was measured (0: never), and at how many. */
 	double granted_rate;

@@ -1,5 +1,6 @@
 /* turns - whose turn it is, see turns.h. */
 #include "core/limiter/turns.h"
+#include "core/limiter/holding.h"
 #include "core/limiter/slots.h"
 #include "core/limiter/units.h"
 #include "core/limiter/usage.h"
@@ -68,6 +69,23 @@ static struct sibling *place_of(struct order *order, struct turns *below)
 	return below ? below->sibling : &order->own;
 }
 
+/* Notes that @waiter has joined, and may have come while others waited, or has left. */
+static void note_stall(const struct schedule *schedule, struct holding *holding,
+		       const struct waiter *waiter, bool joins)
+{
+	bool is_late = schedule->now_ns > holding->stall_ns;
+
+	if (holding->limiter->turns.waiting != joins) {
+		if (joins && is_late && !waiter->place)
+			holding->behind += waiter->tokens;
+		return;
+	}
+	if (joins)
+		holding->stall_ns = schedule->now_ns + HOLDING_CALM_NS;
+	else if (is_late)
+		holding->stalled_ns += schedule->now_ns - holding->stall_ns;
+}
+
 /*
  * Counts the demand of @waiter, which has joined or left, in its limiter and those above, but the
  * root: there nothing is shared.
@@ -100,6 +118,8 @@ static void count_waiter(const struct schedule *schedule, const struct turn_rule
 			usage_stalled(schedule, l);
 		else
 			more = 0;
+		if (l->holding && !rules->of_slots)
+			note_stall(schedule, l->holding, waiter, joins);
 		below = turns;
 	}
 }

@@ -331,6 +331,155 @@ static void test_a_vain_probe_is_not_repeated_for_half_a_minute(void **state)
 	assert_int_equal(appetite_hunger(&reader.appetite), 193);
 }
 
+/* A limiter of @rate tokens a second, in steps of a millisecond, and what comes to it. */
+enum { KNOWN_MS = 30000 };
+
+struct crowd {
+	struct reader reader;
+	double rate, tokens; /* no more than one is saved up */
+	double queue;
+	int at, waits; /* the millisecond; for so many readers have waited */
+	int probes;    /* that began after KNOWN_MS */
+	uint32_t random;
+};
+
+static struct crowd crowd_of(double rate)
+{
+	return (struct crowd){
+		.reader = reader_of((uint32_t)lround(rate / LEAF / APPETITE_SECOND)),
+		.rate = rate,
+		.random = 1,
+	};
+}
+
+/* Tells whether what comes @rate times a second comes in this millisecond. */
+static bool comes(struct crowd *crowd, double rate)
+{
+	crowd->random = crowd->random * 1103515245 + 12345;
+	return (crowd->random >> 16) < 65536 * rate / 1000;
+}
+
+static void join(struct crowd *crowd, int readers)
+{
+	crowd->reader.facts.asked += readers;
+	if (crowd->waits < 10)
+		crowd->reader.facts.asked_calm += readers;
+	crowd->queue += readers;
+}
+
+/* Ends a millisecond, and its period. Returns how many tokens were granted. */
+static int pass_a_millisecond(struct crowd *crowd)
+{
+	struct appetite_facts *facts = &crowd->reader.facts;
+	int granted;
+
+	crowd->tokens = fmin(crowd->tokens + crowd->rate / 1000, 1);
+	granted = crowd->tokens >= 1 && crowd->queue >= 1;
+	crowd->tokens -= granted;
+	crowd->queue -= granted;
+	facts->calm += crowd->waits < 10 ? 0.01 : 0;
+	facts->waited_part += crowd->queue > 0 ? 0.01 : 0;
+	crowd->waits = crowd->queue > 0 ? crowd->waits + 1 : 0;
+	if (++crowd->at % 100)
+		return granted;
+	facts->waited = facts->waited_part > 0.995;
+	facts->waiting = crowd->queue;
+	appetite_note(&crowd->reader.appetite, facts, 1);
+	/* A probe that begins is given up at once: it may begin again, also if it was in vain. */
+	crowd->probes += crowd->at > KNOWN_MS && crowd->reader.appetite.wanted;
+	crowd->reader.appetite.wanted = crowd->reader.appetite.steps = 0;
+	facts->asked = facts->asked_calm = facts->calm = facts->waited_part = 0;
+	return granted;
+}
+
+static void test_readers_that_wait_by_chance_are_not_probed(void **state)
+{
+	static const double LOADS[] = {0.5, 0.7, 0.8};
+
+	(void)state;
+	for (uint32_t i = 0; i < 12; i++) {
+		struct crowd crowd = crowd_of(25);
+
+		crowd.random = i;
+		while (crowd.at < 600 * 1000) {
+			if (comes(&crowd, 25 * LOADS[i % 3]))
+				join(&crowd, 1);
+			(void)pass_a_millisecond(&crowd);
+		}
+		/* In ten minutes, with no such rule: 1,600 and more. */
+		assert_true(crowd.probes < 100);
+	}
+}
+
+/* Readers that come together, a millisecond apart, each @chain times; then a pause at random. */
+static int probes_of(double rate, int readers, int chain, double pauses_per_s, int seconds)
+{
+	struct crowd crowd = crowd_of(rate);
+	int coming = 0, again = 0;
+
+	while (crowd.at < seconds * 1000) {
+		if (!coming && !again && crowd.queue <= 0 && comes(&crowd, pauses_per_s)) {
+			coming = readers;
+			again = readers * (chain - 1);
+		}
+		if (coming && coming--)
+			join(&crowd, 1);
+		if (pass_a_millisecond(&crowd) && again && again--)
+			join(&crowd, 1);
+	}
+	return crowd.probes;
+}
+
+static void test_readers_that_wait_less_and_ask_more_are_probed(void **state)
+{
+	(void)state;
+	/* One after another: 8 with pauses of 0.25 s. All together: 8 and 10. */
+	assert_true(probes_of(20, 1, 8, 4, 60) > 20);
+	assert_true(probes_of(8.75, 8, 1, 1 / 0.3, 60) > 20);
+	assert_true(probes_of(20, 10, 1, 5, 60) > 20);
+}
+
+/* A reader that pauses for @pause milliseconds. */
+static int probes_with(double rate, int pause, int seconds)
+{
+	struct crowd crowd = crowd_of(rate);
+	int since = 0;
+
+	while (crowd.at < seconds * 1000) {
+		if (crowd.queue <= 0 && ++since == pause) {
+			join(&crowd, 1);
+			since = 0;
+		}
+		(void)pass_a_millisecond(&crowd);
+	}
+	return crowd.probes;
+}
+
+static void test_one_slow_reader_that_waits_is_probed(void **state)
+{
+	(void)state;
+	assert_true(probes_with(1, 600, 60) > 20);
+}
+
+static void test_readers_that_wait_all_the_time_now_are_probed_soon(void **state)
+{
+	struct crowd crowd = crowd_of(12);
+
+	(void)state;
+	/* Half a minute of one reader a tenth of a second; then others make it wait for good. */
+	while (crowd.at < 30 * 1000) {
+		if (comes(&crowd, 9))
+			join(&crowd, 1);
+		(void)pass_a_millisecond(&crowd);
+	}
+	while (crowd.at < 40 * 1000 && !crowd.probes) {
+		if (crowd.queue <= 6 && comes(&crowd, 30))
+			join(&crowd, 1);
+		(void)pass_a_millisecond(&crowd);
+	}
+	assert_true(crowd.probes > 0);
+}
+
 static void test_a_probe_that_lost_its_leaves_ends_when_readers_wait_no_more(void **state)
 {
 	struct reader reader = reader_of(160);
@@ -697,6 +846,10 @@ int main(void)
 		cmocka_unit_test(test_a_probe_that_is_of_use_is_followed_by_a_larger_one),
 		cmocka_unit_test(test_a_reader_of_few_tokens_is_seen_to_want_more),
 		cmocka_unit_test(test_a_vain_probe_is_not_repeated_for_half_a_minute),
+		cmocka_unit_test(test_readers_that_wait_by_chance_are_not_probed),
+		cmocka_unit_test(test_readers_that_wait_less_and_ask_more_are_probed),
+		cmocka_unit_test(test_one_slow_reader_that_waits_is_probed),
+		cmocka_unit_test(test_readers_that_wait_all_the_time_now_are_probed_soon),
 		cmocka_unit_test(test_a_probe_that_lost_its_leaves_ends_when_readers_wait_no_more),
 		cmocka_unit_test(test_a_probe_shows_what_readers_want),
 		cmocka_unit_test(test_nothing_is_wanted_for_a_short_wait),

@@ -154,6 +154,75 @@ static void test_a_reader_that_waits_presses_on_all_limiters_above(void **state)
 	stage_close(&stage);
 }
 
+static void let_go(struct limiter *limiter)
+{
+	holding_free(limiter->holding);
+	limiter->holding = NULL;
+}
+
+/* A holding counts waits without their first 10 ms, and the tokens that were asked for behind. */
+static void test_a_reader_that_comes_with_the_first_one_does_not_come_behind(void **state)
+{
+	struct guest guest[5];
+	struct holding *held;
+	struct stage stage;
+	struct limiter *a, *b;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s");
+	b = stage_make(&stage, a, "b", NULL);
+	held = a->holding = holding_new(a);
+	assert_non_null(held);
+	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
+	assert_int_equal(stage_ask(&stage, &guest[0], a, 1, 0), WAITING);
+	assert_int_equal(stage_ask(&stage, &guest[1], b, 1, 10 * MS), WAITING);
+	assert_int_equal(held->behind, 0);
+	assert_int_equal(stage_ask(&stage, &guest[2], b, 3, 11 * MS), WAITING);
+	assert_int_equal(held->behind, 3);
+	stage_run(&stage, SEC);
+	assert_int_equal(guest[2].done_ns, 500 * MS);
+	assert_int_equal(held->stalled_ns, 490 * MS);
+	/* A reader that has its token at once does not wait; a short wait does not count. */
+	assert_int_equal(stage_try(&stage, a, 1, SEC), 0);
+	assert_int_equal(stage_ask(&stage, &guest[3], a, 1, SEC + 95 * MS), WAITING);
+	stage_run(&stage, 2 * SEC);
+	assert_int_equal(guest[3].done_ns, SEC + 100 * MS);
+	assert_int_equal(held->stalled_ns, 490 * MS);
+	assert_int_equal(held->behind, 3);
+	let_go(a);
+	stage_close(&stage);
+}
+
+static void test_a_reader_that_comes_back_to_its_place_does_not_come_behind(void **state)
+{
+	struct guest first, second;
+	static const struct asker ann = {.thread = 1, .uid = 7};
+	struct parked_place places[4];
+	struct stage stage;
+	uint32_t used = 0;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	parking_init(&stage.engine.schedule.parking, places, 4, &used);
+	a = stage_make(&stage, NULL, "a", "rate=1/s");
+	a->holding = holding_new(a);
+	assert_non_null(a->holding);
+	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
+	assert_int_equal(stage_ask(&stage, &first, a, 1, 0), WAITING);
+	assert_int_equal(stage_ask(&stage, &second, a, 1, 500 * MS), WAITING);
+	assert_int_equal(a->holding->behind, 1);
+	engine_interrupt(&stage.engine, &second.waiter, &ann, 600 * MS);
+	assert_true(engine_return(&stage.engine, &second.waiter, &ann, NEVER_NS, 600 * MS));
+	assert_int_equal(engine_ask(&stage.engine, &second.waiter, NEVER_NS, 600 * MS), WAITING);
+	assert_int_equal(a->holding->behind, 1);
+	stage_run(&stage, 2 * SEC);
+	assert_int_equal(second.done_ns, 2 * SEC);
+	let_go(a);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +232,8 @@ int main(void)
 		cmocka_unit_test(test_readers_of_keys_and_partitions_are_the_limiters),
 		cmocka_unit_test(test_openers_are_counted_by_themselves),
 		cmocka_unit_test(test_a_reader_that_waits_presses_on_all_limiters_above),
+		cmocka_unit_test(test_a_reader_that_comes_with_the_first_one_does_not_come_behind),
+		cmocka_unit_test(test_a_reader_that_comes_back_to_its_place_does_not_come_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
