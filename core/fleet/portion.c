@@ -17,12 +17,15 @@ enum {
 	BAND_PARTS = 4,	   /* ... and less than a part of it is too little */
 	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once ... */
 	PLAIN_LEAST = 4,
-	SURE_PARTS = 2,		 /* ... and of such a part while the need is not known well */
-	YOUNG_PARTS = 3,	 /* of `lease`: a smaller excess goes when it is so old */
-	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it at most */
-	GIVING_PARTS = 4,	 /* of R: between two of its give-backs, and of its looks */
-	WOKEN_LOOKS = 2,	 /* for leaves that came free, at once and in a row */
-	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
+	SURE_PARTS = 2,	   /* ... and of such a part while the need is not known well */
+	YOUNG_PARTS = 3,   /* of `lease`: a smaller excess goes when it is so old */
+	GREEDY_PARTS = 8,  /* of what others hold: a host that lacks more has all that is spare */
+	ANSWERS_MOST = 16, /* so many give-backs in a row double */
+	MODEST_PARTS = 3,  /* more than an equal part, by such a part of it, is not much */
+	NEAR_PARTS = 1000, /* of the limiter: so near to its share is at it at most */
+	GIVING_PARTS = 4,  /* of R: between two of its give-backs, and of its looks */
+	WOKEN_LOOKS = 2,   /* for leaves that came free, at once and in a row */
+	SAVING_PARTS = 8,  /* of `lease`: a turn is longer while a large take is saved up */
 	HOLDER_WEIGHT = 1000,	 /* of one that does not claim, so all that it holds is its due */
 	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
 };
@@ -257,13 +260,38 @@ static bool may_give(const struct portion *portion, const struct portion_facts *
 	return (old && facts->kept / 2 >= wanted) || (portion->is_first && !facts->first && plain);
 }
 
+/*
+ * Returns how much of what is not wanted claimants may have now. Where none lacks much it is this
+ * host's part of what they lack, at each look, and twice as much each time that they still do.
+ */
+static uint32_t answer_of(struct portion *portion, const struct portion_facts *facts)
+{
+	uint32_t lacks = facts->share.lacks, held = facts->leaves - facts->free;
+	double part;
+
+	if (!facts->claims || (facts->is_seen && facts->share.is_greedy))
+		return UINT32_MAX;
+	if (!facts->is_seen || facts->is_stale || portion->answered_ns == facts->listed_ns)
+		return 0;
+	portion->answered_ns = facts->listed_ns;
+	lacks -= lacks < facts->free ? lacks : facts->free;
+	part = (double)facts->kept / (held > facts->kept ? held : facts->kept) * lacks;
+	part = fmin(ceil(part * (1 << portion->answers)), facts->leaves);
+	if (!lacks)
+		portion->answers = 0;
+	else if (portion->answers < ANSWERS_MOST)
+		portion->answers++;
+	return (uint32_t)part;
+}
+
 /* Gives back what is not wanted. */
 static void give_excess(struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
-	uint32_t most = most_of(facts), spare = spare_of(facts);
-	uint32_t excess;
+	uint32_t most = most_of(facts), spare = spare_of(facts), excess, answer;
 
+	if (!facts->claims || facts->share.is_greedy)
+		portion->answers = 0;
 	if (facts->kept <= most || facts->kept <= decision->wanted) {
 		portion->excess_ns = 0;
 		portion->is_first &= !facts->kept || facts->first;
@@ -272,8 +300,10 @@ static void give_excess(struct portion *portion, const struct portion_facts *fac
 	excess = facts->kept - (spare > decision->wanted ? spare : decision->wanted);
 	if (!portion->excess_ns)
 		portion->excess_ns = facts->now_ns;
-	if (may_give(portion, facts, decision->wanted, excess))
-		decision->gives = excess;
+	if (!may_give(portion, facts, decision->wanted, excess))
+		return;
+	answer = answer_of(portion, facts);
+	decision->gives = excess < answer ? excess : answer;
 }
 
 /* Tells whether readers wait for the first token of what was taken: a turn yields one at least. */
@@ -420,12 +450,17 @@ static bool is_lacking(const struct portion_facts *facts, uint32_t wanted)
 /*
  * Returns how long after a look the next one may be because claims have changed. A host that lacks
  * leaves may find some, and one with a stake may help others, at once; the others only learn how
- * much slack they may keep.
+ * much slack they may keep. Where none lacks much, a host that has little more than its part helps
+ * soon enough after R.
  */
 static uint64_t spacing_ns(const struct portion_facts *facts, uint32_t wanted)
 {
-	bool hurries = has_stake(facts, wanted) || lack_of(facts, wanted);
+	uint32_t lack = lack_of(facts, wanted), equal = facts->leaves / (facts->holders + 1);
+	bool hurries = has_stake(facts, wanted) || lack;
 
+	if (facts->is_seen && !facts->share.is_greedy && !lack &&
+	    facts->kept <= equal + equal / MODEST_PARTS)
+		return facts->renewal_ns;
 	return hurries ? facts->renewal_ns / GIVING_PARTS : facts->lease_ns / YOUNG_PARTS;
 }
 
@@ -464,6 +499,9 @@ static void choose_look(struct portion *portion, const struct portion_facts *fac
 		decision->looks = true;
 	if (portion->look_ns == NEVER_NS && is_lacking(facts, wanted))
 		decision->looks = true;
+	/* Claimants had a part of what is spare: do they still lack some? */
+	if (portion->answers && facts->claims && facts->kept > decision->gives + most_of(facts))
+		decision->looks |= facts->now_ns >= facts->listed_ns + facts->renewal_ns;
 	/* Leaves may have come free meanwhile. */
 	if (is_slow(facts) && facts->kept < spare_of(facts))
 		decision->looks |= facts->now_ns >= facts->listed_ns + facts->lease_ns;
@@ -554,6 +592,7 @@ static struct share weigh_pieces(const struct claim_line *line, const struct cla
 		}
 	}
 	share = share_weigh(line, 0, leaves / least);
+	share.is_greedy = true;
 	for (uint32_t i = 0; i < own->part_count; i++) {
 		struct part *part = &own->parts[i];
 
@@ -565,6 +604,20 @@ static struct share weigh_pieces(const struct claim_line *line, const struct cla
 	share.target *= least;
 	share.target_behind *= least;
 	return share;
+}
+
+/* Notes in @share what other hosts of @line claim and lack. */
+static void note_lacks(const struct claim_line *line, uint32_t leaves, struct share *share)
+{
+	for (uint32_t i = 0; i < line->count; i++) {
+		const struct claim *claim = &line->claims[i];
+		uint32_t lack = claim->wanted > claim->held ? claim->wanted - claim->held : 0;
+
+		if (claim->sequence == line->own || claim->is_due)
+			continue;
+		share->lacks += lack < leaves - share->lacks ? lack : leaves - share->lacks;
+		share->is_greedy |= lack > (leaves - claim->held) / GREEDY_PARTS;
+	}
 }
 
 /* Sums up what other hosts of @line hold that get all they want: they have slack, too. */
@@ -629,5 +682,6 @@ struct share portion_weigh(struct claim_line *line, const struct holder *holders
 		return weigh_pieces(line, own, leaves, least);
 	share = share_weigh(line, 0, rest);
 	share.roots = roots_of(line, &share);
+	note_lacks(line, leaves, &share);
 	return share;
 }

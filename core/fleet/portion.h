@@ -22,26 +22,29 @@
  *    takes half of what is free, or all where no host holds any, so that the first reader need not
  *    wait: the rests of the tiles come along. The leaves beyond its spare part go back as soon as
  *    readers are served.
- * 3. A host that is told gives back what it does not want: at once if that is much, and all of it
- *    once it is a third of `lease` old. Much is more than an eighth of what it keeps, and more than
- *    a half while its need was seen for less than 5 s: few tokens show little, and a host would
- *    give back what it takes a moment later. While no host claims any, it keeps up to twice what it
- *    wants, and all until its buckets are full; and while readers ask, its spare part for those to
- *    come: as much as each holder would have if there were one more. While others claim, a host
- *    keeps nothing but a token for the next one of slow readers, if their need were more than a
- *    23rd of the limiter divided by the holders: of a token a second one in half a minute would
- *    keep a large part, idle nearly all of the time. Slow are rare readers (appetite.h), and
- *    those that ask for less than a token in R where there is room for one token only. The host
- *    saves that token up, by twice what the readers need. Then it keeps one leaf, which is room
- *    for a token, and the others go: they would bring nothing before the next reader comes. A
- *    reader that comes earlier waits, and has its turn: as many leaves as bring the tokens that
- *    are waited for within 2 R, or a 23rd if that is more, as long as pieces (6) are no larger
- *    than a 23rd. Leaves that go to and fro lie idle for R/4 or so each time: the fewer they are
- *    and the longer they stay, the less is lost. So no token is saved up where there are fewer
- *    than eight pieces, nor where a leaf were more than that part of a 23rd, nor of windows,
- *    whose tokens go with their leaves; the host of rare readers keeps nothing then. Where rare
- *    readers come evenly, and need as much as is worth having (6), that stays: each finds its
- *    token.
+ * 3. A host that is told gives back what it does not want: at once if that is much, and all of
+ *    it once it is a third of `lease` old. Much is more than an eighth of what it keeps, and more
+ *    than a half while its need was seen for less than 5 s: few tokens show little, and a host
+ *    would give back what it takes a moment later. Where no claimant lacks more than an eighth of
+ *    what others hold, each look gives only this host's part of what they lack together and is not
+ *    free, by what it holds, and twice as much each time that they still lack some: if all gave
+ *    back all that they do not need, some of them would be short a moment later, and so on, though
+ *    there is enough for all. While no host claims any, it keeps up to twice what it wants, and all
+ *    until its buckets are full; and while readers ask, its spare part for those to come: as much
+ *    as each holder would have if there were one more. While others claim, a host keeps nothing but
+ *    a token for the next one of slow readers, if their need were more than a 23rd of the limiter
+ *    divided by the holders: of a token a second one in half a minute would keep a large part, idle
+ *    nearly all of the time. Slow are rare readers (appetite.h), and those that ask for less than a
+ *    token in R where there is room for one token only. The host saves that token up, by twice what
+ *    the readers need. Then it keeps one leaf, which is room for a token, and the others go: they
+ *    would bring nothing before the next reader comes. A reader that comes earlier waits, and has
+ *    its turn: as many leaves as bring the tokens that are waited for within 2 R, or a 23rd if that
+ *    is more, as long as pieces (6) are no larger than a 23rd. Leaves that go to and fro lie idle
+ *    for R/4 or so each time: the fewer they are and the longer they stay, the less is lost. So no
+ *    token is saved up where there are fewer than eight pieces, nor where a leaf were more than
+ *    that part of a 23rd, nor of windows, whose tokens go with their leaves; the host of rare
+ *    readers keeps nothing then. Where rare readers come evenly, and need as much as is worth
+ *    having (6), that stays: each finds its token.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. Leaves that are fewer than worth having (6) are there for a
  *    saved token, and are left out. A holder above its share claims what it wants, too, and gives
@@ -49,10 +52,11 @@
  *    claimant lacks more than a 50th of its own share. Leaves that are only kept until readers
  *    are served are not claimed.
  * 5. A host looks when it lacks leaves, when claims change that concern it, and at once when
- *    another host gave back what it lacks, or is gone; else every R at first, ever more seldom,
- *    and not at all once nothing that concerns it has changed for a `lease`. Changes concern a
- *    host whose share is less than it wants, or that has more than an equal part, and it looks
- *    soon: the others may have more slack one day. It does not look again before it has sent the
+ *    another host gave back what it lacks, or is gone; else every R at first, ever more seldom, and
+ *    not at all once nothing that concerns it has changed for a `lease`. Changes concern a host
+ *    whose share is less than it wants, or that has more than an equal part, and it looks soon: the
+ *    others may have more slack one day. Where none of them lacks much, and it has little more than
+ *    an equal part, and lacks nothing, an R is soon. It does not look again before it has sent the
  *    claim that the last look has led to.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
  *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
@@ -138,6 +142,8 @@ struct portion_facts {
 /* The memory from one decision to the next: at first all 0. */
 struct portion {
 	uint64_t excess_ns;	/* since then more was kept than was wanted; 0: it is not */
+	uint64_t answered_ns;	/* the look after which claims of others had their part of it ... */
+	uint8_t answers;	/* ... and so many looks in a row they have lacked some since */
 	uint64_t give_ns;	/* a host above its share gives nothing back before */
 	uint64_t look_ns;	/* the next look, if nothing happens before ... */
 	uint64_t look_every_ns; /* ... so long after the last ... */

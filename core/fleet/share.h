@@ -27,6 +27,9 @@ struct share {
 	bool lacking;
 	/* Of what others hold that are not short: the sum of square roots. By portion_weigh(). */
 	double roots;
+	/* By portion_weigh(): leaves that others claim and lack; one of them lacks much. */
+	uint32_t lacks;
+	bool is_greedy;
 	uint32_t target;	/* this host's share then; UINT32_MAX: there is none */
 	uint32_t target_behind; /* its share at the end of the line, if there is a target */
 };

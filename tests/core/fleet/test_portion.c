@@ -35,7 +35,12 @@ static struct portion_facts contended(uint32_t share)
 	struct portion_facts facts = facts_of();
 
 	facts.claims = facts.is_seen = true;
-	facts.share = (struct share){.contended = true, .target = share, .target_behind = share};
+	facts.share = (struct share){
+		.contended = true,
+		.is_greedy = true,
+		.target = share,
+		.target_behind = share,
+	};
 	return facts;
 }
 
@@ -231,6 +236,60 @@ static void test_much_that_is_not_wanted_goes_at_once_where_others_claim(void **
 	assert_int_equal(decide(&facts).gives, 0);
 }
 
+static void test_hosts_that_lack_little_have_a_part_of_that(void **state)
+{
+	struct portion_facts facts = contended(1024);
+	struct portion portion = {.look_ns = NEVER_NS};
+	struct portion_decision decision;
+
+	(void)state;
+	facts.kept = 1024;
+	facts.share.target = 1024;
+	facts.share.is_greedy = false;
+	facts.share.lacks = 40;
+	facts.listed_ns = facts.now_ns;
+	/* A quarter, as it holds a quarter; twice that where they still lack as much. */
+	for (uint32_t part = 10; part < 600; part *= 2) {
+		uint32_t most = 1024 - 404;
+
+		portion_decide(&portion, &facts, &decision);
+		assert_int_equal(decision.gives, part < most ? part : most);
+		assert_false(decision.looks);
+		portion_decide(&portion, &facts, &decision);
+		assert_int_equal(decision.gives, 0);
+		facts.now_ns += facts.renewal_ns;
+		portion_decide(&portion, &facts, &decision);
+		assert_true(decision.looks);
+		facts.listed_ns = facts.now_ns;
+	}
+	/* Those that find it free need no more. */
+	facts.free = 40;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 0);
+	facts.free = 0;
+	facts.listed_ns = ++facts.now_ns;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 10);
+}
+
+static void test_nothing_goes_before_it_is_seen_how_much_is_lacking(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.kept = 1000;
+	facts.is_seen = false;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.is_seen = true;
+	assert_int_equal(decide(&facts).gives, 596);
+	facts.share.is_greedy = false;
+	facts.share.lacks = 4096;
+	facts.is_stale = true;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.is_stale = false;
+	assert_int_equal(decide(&facts).gives, 596);
+}
+
 static void test_while_the_need_is_not_known_well_only_most_goes_at_once(void **state)
 {
 	struct portion_facts facts = contended(1024);
@@ -300,7 +359,7 @@ static void test_where_no_host_claims_what_readers_may_need_stays(void **state)
 	portion_decide(&portion, &facts, &decision);
 	assert_int_equal(decision.gives, 0);
 	/* Another host claims, and has what is not wanted. */
-	facts.claims = facts.is_seen = true;
+	facts.claims = facts.is_seen = facts.share.is_greedy = true;
 	facts.share.target = 4096;
 	assert_int_equal(decide(&facts).gives, 814);
 }
@@ -439,6 +498,25 @@ static void test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_par
 	assert_true(looks(&facts));
 	facts.listed_ns = facts.now_ns - SEC / 4;
 	assert_false(looks(&facts));
+}
+
+static void test_where_no_host_lacks_much_one_with_little_more_than_its_part_has_time(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.kept = 404;
+	facts.is_stale = true;
+	facts.share.is_greedy = false;
+	facts.holders = 10;
+	facts.listed_ns = facts.now_ns - facts.renewal_ns + 1;
+	assert_false(looks(&facts));
+	facts.listed_ns--;
+	assert_true(looks(&facts));
+	facts.listed_ns = facts.now_ns - facts.renewal_ns / 4;
+	assert_false(looks(&facts));
+	facts.kept = 372 + 124 + 1;
+	assert_true(looks(&facts));
 }
 
 static void test_told_again_a_host_that_claims_looks_soon_if_it_lacks_leaves(void **state)
@@ -904,6 +982,26 @@ static void test_a_claimant_lacks_what_matters_to_it(void **state)
 	assert_true(weigh(claims, 2, 2, NULL, 0, 1).lacking);
 }
 
+static void test_a_host_that_lacks_an_eighth_of_what_others_hold_is_greedy(void **state)
+{
+	struct claim claims[] = {{.wanted = 500, .weight = 1, .sequence = 1, .held = 96},
+				 {.wanted = 70, .weight = 1, .sequence = 2, .held = 50},
+				 {.wanted = 10, .weight = 1, .sequence = 3, .held = 60}};
+	const struct holder holders[] = {{.leaves = 3000}};
+
+	(void)state;
+	assert_int_equal(weigh(claims, 3, 3, holders, 1, 1).lacks, 404 + 20);
+	assert_false(weigh(claims, 3, 3, holders, 1, 1).is_greedy);
+	assert_int_equal(weigh(claims, 3, 1, holders, 1, 1).lacks, 20);
+	claims[0].wanted = 96 + 488;
+	assert_false(weigh(claims, 3, 3, holders, 1, 1).is_greedy);
+	claims[0].wanted++;
+	assert_true(weigh(claims, 3, 3, holders, 1, 1).is_greedy);
+	assert_false(weigh(claims, 3, 1, holders, 1, 1).is_greedy);
+	/* Where hosts take turns there is nothing to spare. */
+	assert_true(weigh(claims, 3, 1, holders, 1, 2000).is_greedy);
+}
+
 static void test_shares_are_by_weight(void **state)
 {
 	struct claim claims[] = {{.wanted = 4000, .weight = 3, .sequence = 1},
@@ -1013,6 +1111,8 @@ int main(void)
 			test_a_host_whose_look_was_vain_claims_and_asks_for_more_each_time),
 		cmocka_unit_test(test_slack_is_taken_where_leaves_are_free_and_not_claimed),
 		cmocka_unit_test(test_much_that_is_not_wanted_goes_at_once_where_others_claim),
+		cmocka_unit_test(test_hosts_that_lack_little_have_a_part_of_that),
+		cmocka_unit_test(test_nothing_goes_before_it_is_seen_how_much_is_lacking),
 		cmocka_unit_test(test_while_the_need_is_not_known_well_only_most_goes_at_once),
 		cmocka_unit_test(test_leaves_that_are_only_kept_for_readers_are_not_claimed),
 		cmocka_unit_test(test_nothing_is_looked_at_before_a_claim_is_sent),
@@ -1026,6 +1126,8 @@ int main(void)
 		cmocka_unit_test(test_a_holder_looks_when_it_is_told_of_claims),
 		cmocka_unit_test(
 			test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_part),
+		cmocka_unit_test(
+			test_where_no_host_lacks_much_one_with_little_more_than_its_part_has_time),
 		cmocka_unit_test(test_told_again_a_host_that_claims_looks_soon_if_it_lacks_leaves),
 		cmocka_unit_test(
 			test_leaves_that_came_free_are_looked_for_at_once_after_any_other_look),
@@ -1052,6 +1154,7 @@ int main(void)
 		cmocka_unit_test(test_a_holder_of_a_saved_token_has_no_piece),
 		cmocka_unit_test(test_all_that_a_holder_without_a_claim_has_is_its_due),
 		cmocka_unit_test(test_a_claimant_lacks_what_matters_to_it),
+		cmocka_unit_test(test_a_host_that_lacks_an_eighth_of_what_others_hold_is_greedy),
 		cmocka_unit_test(test_shares_are_by_weight),
 		cmocka_unit_test(test_hosts_take_turns_where_there_are_too_few_pieces),
 		cmocka_unit_test(test_leaves_for_readers_that_wait_stay),
