@@ -28,6 +28,9 @@ enum { TILES_EACH = 160 };
 
 #define LOOK_NS NSEC_PER_SEC
 
+/* A reader that comes once and waits for so long shows that its host lacks tokens. */
+#define LONG_NS (2 * NSEC_PER_SEC)
+
 /* Slower than that is a fault: a search takes several round trips, and a right few seconds. */
 #define SLOW_NS UINT64_C(50000000)
 
@@ -126,10 +129,21 @@ static const struct settings *steady(const struct sim *sim, const struct place *
 }
 
 /*
- * Notes whether readers of one token wait at each place of @host, and the most tokens that a reader
- * waits for in each limiter at the top.
+ * Tells whether @reader, of one token, shows that more is wanted: it asks again and again, or has
+ * waited for long. Of readers that come at random some may always wait.
  */
-static void count_waiting(struct host *host)
+static bool lacks(const struct sim *sim, const struct reader *reader)
+{
+	bool is_long = sim->now_ns - reader->since_ns >= LONG_NS;
+
+	return !reader->waiter.slot && reader->check.tokens == 1 && (reader->asks_again || is_long);
+}
+
+/*
+ * Notes whether readers at each place of @host lack tokens, and the most tokens that a reader waits
+ * for in each limiter at the top.
+ */
+static void count_waiting(const struct sim *sim, struct host *host)
 {
 	for (struct place *p = host->places; p; p = p->next) {
 		p->waits = false;
@@ -139,7 +153,7 @@ static void count_waiting(struct host *host)
 	for (const struct reader *r = host->readers; r; r = r->next) {
 		struct place *top = r->place->top;
 
-		r->place->waits = r->place->waits || (!r->waiter.slot && r->check.tokens == 1);
+		r->place->waits = r->place->waits || lacks(sim, r);
 		if (top->most_tokens < r->check.tokens)
 			top->most_tokens = r->check.tokens;
 	}
@@ -182,7 +196,7 @@ static void check_reader(struct sim *sim, const struct reader *reader)
 /* The oldest reader of each place. */
 static void check_readers(struct sim *sim, struct host *host)
 {
-	count_waiting(host);
+	count_waiting(sim, host);
 	for (const struct reader *r = host->readers; r && !sim->failed; r = r->next) {
 		if (!r->place->looked_at)
 			check_reader(sim, r);

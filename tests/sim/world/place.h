@@ -91,7 +91,7 @@ struct place {
 	uint64_t granted_before; /* when the window of calm.c began, and */
 	bool waits, looked_at;	 /* in the last look of calm.c */
 	uint64_t most_tokens;	 /* of a top: that a reader waits for in it, then */
-	bool always_waits;	 /* since then a reader has waited here */
+	bool always_waits;	 /* since then readers here have lacked tokens */
 	bool uses_keys;		 /* since then it has had keys with a rate each */
 	uint32_t usable;	 /* partitions, after the last step */
 	uint32_t keeps;		 /* after the last step, or all: see common_keeps() */
