@@ -395,7 +395,10 @@ static void wake_together(struct fleet *fleet, const struct holding *holding, ui
 		request_free(request);
 }
 
-/* Wakes as many of the remembered claimants as was given up, from the one after @skipped on. */
+/*
+ * Wakes as many of the remembered claimants as was given up, from the one after @skipped on; all
+ * where partitions have no numbers, since each holder may give a little.
+ */
 static void wake(struct fleet *fleet, struct holding *holding, uint32_t skipped)
 {
 	uint32_t count = holding->claims->given_up, claimants = holding->claims->claimant_count;
@@ -403,9 +406,8 @@ static void wake(struct fleet *fleet, struct holding *holding, uint32_t skipped)
 
 	holding->claims->given_up = 0;
 	if (!holding_has_numbers(holding->settings)) {
-		count = count < claimants ? count : claimants;
-		if (count)
-			wake_together(fleet, holding, count);
+		if (count && claimants)
+			wake_together(fleet, holding, claimants);
 		return;
 	}
 	for (uint32_t i = 0; i < count && i < claimants; i++) {

@@ -17,15 +17,16 @@ enum {
 	BAND_PARTS = 4,	   /* ... and less than a part of it is too little */
 	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once ... */
 	PLAIN_LEAST = 4,
-	SURE_PARTS = 2,	   /* ... and of such a part while the need is not known well */
-	YOUNG_PARTS = 3,   /* of `lease`: a smaller excess goes when it is so old */
-	GREEDY_PARTS = 8,  /* of what others hold: a host that lacks more has all that is spare */
-	ANSWERS_MOST = 16, /* so many give-backs in a row double */
-	MODEST_PARTS = 3,  /* more than an equal part, by such a part of it, is not much */
-	NEAR_PARTS = 1000, /* of the limiter: so near to its share is at it at most */
-	GIVING_PARTS = 4,  /* of R: between two of its give-backs, and of its looks */
-	WOKEN_LOOKS = 2,   /* for leaves that came free, at once and in a row */
-	SAVING_PARTS = 8,  /* of `lease`: a turn is longer while a large take is saved up */
+	SURE_PARTS = 2,	 /* ... and of such a part while the need is not known well */
+	YOUNG_PARTS = 3, /* of `lease`: a smaller excess goes when it is so old */
+	GREEDY_PARTS =
+		8, /* of what a host does not hold: one that lacks more has all that is spare */
+	ANSWERS_MOST = 16,	 /* so many give-backs in a row double */
+	MODEST_PARTS = 3,	 /* more than an equal part, by such a part of it, is not much */
+	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it at most */
+	GIVING_PARTS = 4,	 /* of R: between two of its give-backs, and of its looks */
+	WOKEN_LOOKS = 2,	 /* for leaves that came free, at once and in a row */
+	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
 	HOLDER_WEIGHT = 1000,	 /* of one that does not claim, so all that it holds is its due */
 	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
 };
@@ -245,6 +246,12 @@ static uint32_t most_of(const struct portion_facts *facts)
 	return most < facts->leaves ? most > spare ? (uint32_t)most : spare : facts->leaves;
 }
 
+/* Tells whether more is kept than @wanted, and more than is not too many, once some @gives go. */
+static bool has_excess(const struct portion_facts *facts, uint32_t wanted, uint32_t gives)
+{
+	return facts->kept > most_of(facts) + gives && facts->kept > wanted + gives;
+}
+
 /* Tells whether @excess, which is not wanted, goes back. */
 static bool may_give(const struct portion *portion, const struct portion_facts *facts,
 		     uint32_t wanted, uint32_t excess)
@@ -267,9 +274,10 @@ static bool may_give(const struct portion *portion, const struct portion_facts *
 static uint32_t answer_of(struct portion *portion, const struct portion_facts *facts)
 {
 	uint32_t lacks = facts->share.lacks, held = facts->leaves - facts->free;
+	bool may_be_short = (need_of(facts) > 0 && !has_saved_one(facts)) || facts->exact;
 	double part;
 
-	if (!facts->claims || (facts->is_seen && facts->share.is_greedy))
+	if (!facts->claims || (facts->is_seen && facts->share.is_greedy) || !may_be_short)
 		return UINT32_MAX;
 	if (!facts->is_seen || facts->is_stale || portion->answered_ns == facts->listed_ns)
 		return 0;
@@ -277,33 +285,35 @@ static uint32_t answer_of(struct portion *portion, const struct portion_facts *f
 	lacks -= lacks < facts->free ? lacks : facts->free;
 	part = (double)facts->kept / (held > facts->kept ? held : facts->kept) * lacks;
 	part = fmin(ceil(part * (1 << portion->answers)), facts->leaves);
-	if (!lacks)
+	/* Another host may take leaves that are free now. */
+	if (!facts->share.lacks)
 		portion->answers = 0;
-	else if (portion->answers < ANSWERS_MOST)
+	else if (!portion->answers || (lacks && portion->answers < ANSWERS_MOST))
 		portion->answers++;
 	return (uint32_t)part;
 }
 
-/* Gives back what is not wanted. */
-static void give_excess(struct portion *portion, const struct portion_facts *facts,
+/* Gives back what is not wanted. Returns whether it is only a part of that. */
+static bool give_excess(struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
 	uint32_t most = most_of(facts), spare = spare_of(facts), excess, answer;
 
-	if (!facts->claims || facts->share.is_greedy)
+	if (!facts->claims || facts->share.is_greedy || facts->kept <= most)
 		portion->answers = 0;
 	if (facts->kept <= most || facts->kept <= decision->wanted) {
 		portion->excess_ns = 0;
 		portion->is_first &= !facts->kept || facts->first;
-		return;
+		return false;
 	}
 	excess = facts->kept - (spare > decision->wanted ? spare : decision->wanted);
 	if (!portion->excess_ns)
 		portion->excess_ns = facts->now_ns;
 	if (!may_give(portion, facts, decision->wanted, excess))
-		return;
+		return false;
 	answer = answer_of(portion, facts);
 	decision->gives = excess < answer ? excess : answer;
+	return answer < excess;
 }
 
 /* Tells whether readers wait for the first token of what was taken: a turn yields one at least. */
@@ -363,13 +373,16 @@ static void make_way(struct portion *portion, const struct portion_facts *facts,
 	portion->give_ns = facts->now_ns + facts->renewal_ns / GIVING_PARTS;
 }
 
-/* Tells whether fewer are kept than are needed, with a part of @slack: chance is worth no more. */
+/*
+ * Tells whether fewer are kept than are needed, with a part of @slack: chance is worth no more. It
+ * is to readers that wait without a break.
+ */
 static bool is_short(const struct portion_facts *facts, uint32_t wanted, double slack)
 {
 	double needed = need_of(facts) + slack / BAND_PARTS;
 
 	return wanted > facts->kept &&
-	       (!facts->kept || is_hungry(facts, slack) || needed > facts->kept ||
+	       (!facts->kept || facts->hunger > facts->kept || needed > facts->kept ||
 		facts->exact > facts->kept || facts->kept < least_of(facts));
 }
 
@@ -459,7 +472,8 @@ static uint64_t spacing_ns(const struct portion_facts *facts, uint32_t wanted)
 	bool hurries = has_stake(facts, wanted) || lack;
 
 	if (facts->is_seen && !facts->share.is_greedy && !lack &&
-	    facts->kept <= equal + equal / MODEST_PARTS)
+	    facts->kept <= equal + equal / MODEST_PARTS &&
+	    (hurries || has_excess(facts, wanted, 0)))
 		return facts->renewal_ns;
 	return hurries ? facts->renewal_ns / GIVING_PARTS : facts->lease_ns / YOUNG_PARTS;
 }
@@ -500,7 +514,7 @@ static void choose_look(struct portion *portion, const struct portion_facts *fac
 	if (portion->look_ns == NEVER_NS && is_lacking(facts, wanted))
 		decision->looks = true;
 	/* Claimants had a part of what is spare: do they still lack some? */
-	if (portion->answers && facts->claims && facts->kept > decision->gives + most_of(facts))
+	if (portion->answers && has_excess(facts, wanted, decision->gives))
 		decision->looks |= facts->now_ns >= facts->listed_ns + facts->renewal_ns;
 	/* Leaves may have come free meanwhile. */
 	if (is_slow(facts) && facts->kept < spare_of(facts))
@@ -545,14 +559,15 @@ void portion_decide(struct portion *portion, const struct portion_facts *facts,
 		    struct portion_decision *decision)
 {
 	uint32_t asked = asked_of(portion, facts, slack_of(facts));
+	bool is_part;
 
 	*decision = (struct portion_decision){.wanted = wanted_of(facts, asked)};
-	give_excess(portion, facts, decision);
+	is_part = give_excess(portion, facts, decision);
 	make_way(portion, facts, decision);
 	keep_open(facts, decision);
 	choose_claim(portion, facts, decision);
 	choose_look(portion, facts, decision);
-	if (decision->gives) {
+	if (decision->gives && !is_part) {
 		portion->excess_ns = 0;
 		portion->is_first = false;
 	}

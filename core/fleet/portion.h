@@ -17,19 +17,20 @@
  *    takes its spare part (3), also when a reader waits whom its leaves would not serve in a tenth
  *    of a second: then it need not come again. For such a reader it looks again once its last look
  *    is a `lease` old, also in vain: it is not told of leaves that came free and that it did not
- *    lack. If there are not enough for what its readers ask for, it claims that, with the slack
- *    that it may have while a host is short, and all holders are told. A host that holds nothing
- *    takes half of what is free, or all where no host holds any, so that the first reader need not
- *    wait: the rests of the tiles come along. The leaves beyond its spare part go back as soon as
- *    readers are served.
+ *    lack. If there are not enough for what its readers ask for, or for those that wait without a
+ *    break, it claims that, with the slack that it may have while a host is short, and all holders
+ *    are told. A host that holds nothing takes half of what is free, or all where no host holds
+ *    any, so that the first reader need not wait: the rests of the tiles come along. The leaves
+ *    beyond its spare part go back as soon as readers are served.
  * 3. A host that is told gives back what it does not want: at once if that is much, and all of
  *    it once it is a third of `lease` old. Much is more than an eighth of what it keeps, and more
  *    than a half while its need was seen for less than 5 s: few tokens show little, and a host
  *    would give back what it takes a moment later. Where no claimant lacks more than an eighth of
- *    what others hold, each look gives only this host's part of what they lack together and is not
- *    free, by what it holds, and twice as much each time that they still lack some: if all gave
- *    back all that they do not need, some of them would be short a moment later, and so on, though
- *    there is enough for all. While no host claims any, it keeps up to twice what it wants, and all
+ *    what it does not hold, each look gives only this host's part of what all of them lack and is
+ *    not free, by what it holds, and twice as much at the next look, an R later, if they still lack
+ *    some: if all gave back all that they do not need, some of them would be short a moment later,
+ *    and so on, though there is enough for all. A host whose readers are gone, or have their token
+ *    saved up, gives all. While no host claims any, it keeps up to twice what it wants, and all
  *    until its buckets are full; and while readers ask, its spare part for those to come: as much
  *    as each holder would have if there were one more. While others claim, a host keeps nothing but
  *    a token for the next one of slow readers, if their need were more than a 23rd of the limiter
@@ -55,9 +56,9 @@
  *    another host gave back what it lacks, or is gone; else every R at first, ever more seldom, and
  *    not at all once nothing that concerns it has changed for a `lease`. Changes concern a host
  *    whose share is less than it wants, or that has more than an equal part, and it looks soon: the
- *    others may have more slack one day. Where none of them lacks much, and it has little more than
- *    an equal part, and lacks nothing, an R is soon. It does not look again before it has sent the
- *    claim that the last look has led to.
+ *    others may have more slack one day. Where none of them lacks much, a host that has little more
+ *    than an equal part, and lacks nothing, looks after R. It does not look again before it has
+ *    sent the claim that the last look has led to.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
  *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
  *    token yet does not go while a reader waits for one. A turn ends with the last token that comes
@@ -143,7 +144,7 @@ struct portion_facts {
 struct portion {
 	uint64_t excess_ns;	/* since then more was kept than was wanted; 0: it is not */
 	uint64_t answered_ns;	/* the look after which claims of others had their part of it ... */
-	uint8_t answers;	/* ... and so many looks in a row they have lacked some since */
+	uint8_t answers;	/* ... as so often in a row; 0: they lacked none */
 	uint64_t give_ns;	/* a host above its share gives nothing back before */
 	uint64_t look_ns;	/* the next look, if nothing happens before ... */
 	uint64_t look_every_ns; /* ... so long after the last ... */

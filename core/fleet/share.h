@@ -27,7 +27,7 @@ struct share {
 	bool lacking;
 	/* Of what others hold that are not short: the sum of square roots. By portion_weigh(). */
 	double roots;
-	/* By portion_weigh(): leaves that others claim and lack; one of them lacks much. */
+	/* By portion_weigh(): leaves that others claim and lack; one of them lacks many. */
 	uint32_t lacks;
 	bool is_greedy;
 	uint32_t target;	/* this host's share then; UINT32_MAX: there is none */

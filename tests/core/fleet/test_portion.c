@@ -236,40 +236,112 @@ static void test_much_that_is_not_wanted_goes_at_once_where_others_claim(void **
 	assert_int_equal(decide(&facts).gives, 0);
 }
 
+/* Decides, and once more, which changes nothing; returns what is given. */
+static uint32_t answer(struct portion *portion, struct portion_facts *facts)
+{
+	struct portion_decision decision;
+	uint32_t gives;
+
+	facts->listed_ns = ++facts->now_ns;
+	portion_decide(portion, facts, &decision);
+	gives = decision.gives;
+	portion_decide(portion, facts, &decision);
+	assert_int_equal(decision.gives, 0);
+	assert_false(decision.looks);
+	return gives;
+}
+
+/* Tells whether a host looks again after R. */
+static bool looks_again(const struct portion *portion, const struct portion_facts *facts)
+{
+	struct portion_facts later = *facts;
+	struct portion copy = *portion;
+	struct portion_decision decision;
+
+	later.now_ns += later.renewal_ns;
+	portion_decide(&copy, &later, &decision);
+	return decision.looks;
+}
+
 static void test_hosts_that_lack_little_have_a_part_of_that(void **state)
 {
 	struct portion_facts facts = contended(1024);
 	struct portion portion = {.look_ns = NEVER_NS};
-	struct portion_decision decision;
 
 	(void)state;
 	facts.kept = 1024;
-	facts.share.target = 1024;
 	facts.share.is_greedy = false;
 	facts.share.lacks = 40;
-	facts.listed_ns = facts.now_ns;
 	/* A quarter, as it holds a quarter; twice that where they still lack as much. */
 	for (uint32_t part = 10; part < 600; part *= 2) {
-		uint32_t most = 1024 - 404;
-
-		portion_decide(&portion, &facts, &decision);
-		assert_int_equal(decision.gives, part < most ? part : most);
-		assert_false(decision.looks);
-		portion_decide(&portion, &facts, &decision);
-		assert_int_equal(decision.gives, 0);
-		facts.now_ns += facts.renewal_ns;
-		portion_decide(&portion, &facts, &decision);
-		assert_true(decision.looks);
-		facts.listed_ns = facts.now_ns;
+		assert_int_equal(answer(&portion, &facts), part);
+		assert_true(looks_again(&portion, &facts));
 	}
-	/* Those that find it free need no more. */
+	/* Another host may take leaves that are free: it looks again. */
 	facts.free = 40;
-	portion_decide(&portion, &facts, &decision);
-	assert_int_equal(decision.gives, 0);
-	facts.free = 0;
-	facts.listed_ns = ++facts.now_ns;
-	portion_decide(&portion, &facts, &decision);
-	assert_int_equal(decision.gives, 10);
+	assert_int_equal(answer(&portion, &facts), 0);
+	assert_true(looks_again(&portion, &facts));
+	facts.free = facts.share.lacks = 0;
+	assert_int_equal(answer(&portion, &facts), 0);
+	assert_false(looks_again(&portion, &facts));
+	facts.share.lacks = 40;
+	assert_int_equal(answer(&portion, &facts), 10);
+	/* No more goes than is not wanted. The rest is no reason to look. */
+	facts.kept = 600;
+	facts.share.lacks = 4000;
+	assert_int_equal(answer(&portion, &facts), 196);
+	facts.kept = 404;
+	assert_int_equal(answer(&portion, &facts), 0);
+	assert_false(looks_again(&portion, &facts));
+	facts.kept = 1024;
+	facts.share.lacks = 40;
+	assert_int_equal(answer(&portion, &facts), 10);
+}
+
+static void test_a_small_excess_goes_in_parts_once_it_is_old(void **state)
+{
+	struct portion_facts facts = contended(1024);
+	struct portion portion = {.look_ns = NEVER_NS};
+
+	(void)state;
+	facts.kept = 450;
+	facts.share.is_greedy = false;
+	facts.share.lacks = 40;
+	assert_int_equal(answer(&portion, &facts), 0);
+	facts.now_ns += 5 * SEC;
+	for (double part = 40.0 * 450 / 4096; part < 40; part *= 2)
+		assert_int_equal(answer(&portion, &facts), ceil(part));
+}
+
+static void test_a_host_whose_readers_are_gone_gives_all_at_once(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.kept = 1000;
+	facts.need = 0;
+	facts.share.is_greedy = false;
+	facts.share.lacks = 4;
+	assert_int_equal(decide(&facts).gives, 1000);
+	facts.exact = 10;
+	assert_int_equal(decide(&facts).gives, 1);
+}
+
+static void test_readers_that_wait_without_a_break_are_short_of_slack(void **state)
+{
+	struct portion_facts facts = contended(2000);
+
+	(void)state;
+	facts.leaf = 500.0 / 4096;
+	facts.chance = 1;
+	facts.need = 30;
+	facts.share.roots = sqrt(3900);
+	facts.kept = 37;
+	facts.is_unmet = true;
+	assert_false(decide(&facts).claims);
+	facts.hunger = 46;
+	assert_true(decide(&facts).claims);
+	assert_true(decide(&facts).claim >= 46);
 }
 
 static void test_nothing_goes_before_it_is_seen_how_much_is_lacking(void **state)
@@ -1112,6 +1184,9 @@ int main(void)
 		cmocka_unit_test(test_slack_is_taken_where_leaves_are_free_and_not_claimed),
 		cmocka_unit_test(test_much_that_is_not_wanted_goes_at_once_where_others_claim),
 		cmocka_unit_test(test_hosts_that_lack_little_have_a_part_of_that),
+		cmocka_unit_test(test_a_small_excess_goes_in_parts_once_it_is_old),
+		cmocka_unit_test(test_a_host_whose_readers_are_gone_gives_all_at_once),
+		cmocka_unit_test(test_readers_that_wait_without_a_break_are_short_of_slack),
 		cmocka_unit_test(test_nothing_goes_before_it_is_seen_how_much_is_lacking),
 		cmocka_unit_test(test_while_the_need_is_not_known_well_only_most_goes_at_once),
 		cmocka_unit_test(test_leaves_that_are_only_kept_for_readers_are_not_claimed),
