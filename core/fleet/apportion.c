@@ -280,7 +280,7 @@ void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_look
 	if (!is_looking && demand_wants_reserve(holding) && fleet->now_ns >= apportion->reserve_ns)
 		decision->looks = true;
 	apportion->wanted = decision->wanted;
-	apportion->is_unmet &= facts.kept < decision->wanted;
+	apportion->is_unmet &= facts.kept < decision->wanted || decision->takes;
 	apportion->claims |= decision->claims;
 	apportion->claim = decision->claim;
 }
@@ -366,7 +366,8 @@ void apportion_looked(struct fleet *fleet, struct holding *holding, bool reserve
 	in_ns = portion_looked(&apportion->portion, &facts);
 	apportion->portion.look_ns = in_ns == NEVER_NS ? NEVER_NS
 						       : fleet->now_ns + fleet_jitter(fleet, in_ns);
-	apportion->is_unmet = facts.kept < apportion->wanted;
+	/* Some that nobody holds cannot be taken yet. */
+	apportion->is_unmet = facts.kept < apportion->wanted || apportion_lack(fleet, holding);
 	apportion->reserve_ns = fleet->now_ns + fleet_jitter(fleet, reserves_gone
 									    ? FLEET_RESERVE_NS
 									    : facts.renewal_ns);

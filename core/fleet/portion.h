@@ -72,13 +72,13 @@
  *
  *			steady	at random
  *	light hosts	used	used	mean wait	writes	lists
- *	2 x 2.5/s	99.7 %	98.5 %	0.07 s		0.05	0.2
- *	5 x 2.5/s	99.5 %	97.7 %	0.12 s		0.08	0.3
- *	10 x 2.5/s	99.5 %	97.5 %	0.25 s		0.26	0.8
- *	18 x 2.5/s	99.3 %	97.3 %	0.39 s		0.51	1.2
- *	29 x 1/s	99.4 %	97.0 %	0.49 s		0.46	1.1
- *	10 x 7.5/s	99.4 %	97.3 %	0.26 s		0.60	1.4
- *	2 x 100/s	99.7 %	96.6 %	0.06 s		0.31	1.0
+ *	2 x 2.5/s	99.7 %	98.8 %	0.09 s		0.01	0.1
+ *	5 x 2.5/s	99.5 %	97.6 %	0.11 s		0.03	0.2
+ *	10 x 2.5/s	99.5 %	97.5 %	0.24 s		0.20	0.7
+ *	18 x 2.5/s	99.3 %	97.3 %	0.38 s		0.47	1.1
+ *	29 x 1/s	99.4 %	97.2 %	0.49 s		0.41	1.0
+ *	10 x 7.5/s	99.4 %	97.2 %	0.26 s		0.57	1.4
+ *	2 x 100/s	99.7 %	96.7 %	0.06 s		0.29	0.9
  *
  * With steady readers there are hardly any writes and lists (tests/sim/traces/fleet/sharing, and
  * tests/core/fleet/test_sharing.c). A hundred greedy hosts that start at once have exactly their
