@@ -419,8 +419,8 @@ static void wake(struct fleet *fleet, struct holding *holding, uint32_t skipped)
 }
 
 /*
- * Wakes hosts that wait for partitions of @holding, one for each that was given up, by setting the
- * data of their claims. They look every R anyway: nothing depends on it.
+ * Wakes hosts that wait for partitions of @holding, which were given up, by setting the data of
+ * their claims. They look every R anyway: nothing depends on it.
  */
 void claim_wake_others(struct fleet *fleet, struct holding *holding)
 {

@@ -274,7 +274,9 @@ static bool may_give(const struct portion *portion, const struct portion_facts *
 static uint32_t answer_of(struct portion *portion, const struct portion_facts *facts)
 {
 	uint32_t lacks = facts->share.lacks, held = facts->leaves - facts->free;
-	bool may_be_short = (need_of(facts) > 0 && !has_saved_one(facts)) || facts->exact;
+	bool may_be_short = need_of(facts) > 0 && !has_saved_one(facts) && !facts->exact;
+	bool same = facts->kept == portion->answered && facts->share.lacks == portion->lacked;
+	uint64_t again_ns = same && portion->again_ns ? 2 * portion->again_ns : facts->renewal_ns;
 	double part;
 
 	if (!facts->claims || (facts->is_seen && facts->share.is_greedy) || !may_be_short)
@@ -282,14 +284,19 @@ static uint32_t answer_of(struct portion *portion, const struct portion_facts *f
 	if (!facts->is_seen || facts->is_stale || portion->answered_ns == facts->listed_ns)
 		return 0;
 	portion->answered_ns = facts->listed_ns;
+	portion->again_ns = 0;
 	lacks -= lacks < facts->free ? lacks : facts->free;
 	part = (double)facts->kept / (held > facts->kept ? held : facts->kept) * lacks;
 	part = fmin(ceil(part * (1 << portion->answers)), facts->leaves);
-	/* Another host may take leaves that are free now. */
-	if (!facts->share.lacks)
-		portion->answers = 0;
-	else if (!portion->answers || (lacks && portion->answers < ANSWERS_MOST))
+	if (!lacks)
+		portion->answers /= 2;
+	else if (portion->answers < ANSWERS_MOST)
 		portion->answers++;
+	/* Another host may take leaves that are free now. */
+	if (facts->share.lacks)
+		portion->again_ns = again_ns < facts->lease_ns ? again_ns : facts->lease_ns;
+	portion->answered = facts->kept;
+	portion->lacked = facts->share.lacks;
 	return (uint32_t)part;
 }
 
@@ -299,8 +306,10 @@ static bool give_excess(struct portion *portion, const struct portion_facts *fac
 {
 	uint32_t most = most_of(facts), spare = spare_of(facts), excess, answer;
 
-	if (!facts->claims || facts->share.is_greedy || facts->kept <= most)
+	if (!facts->claims || facts->share.is_greedy || facts->kept <= most) {
 		portion->answers = 0;
+		portion->again_ns = 0;
+	}
 	if (facts->kept <= most || facts->kept <= decision->wanted) {
 		portion->excess_ns = 0;
 		portion->is_first &= !facts->kept || facts->first;
@@ -514,8 +523,8 @@ static void choose_look(struct portion *portion, const struct portion_facts *fac
 	if (portion->look_ns == NEVER_NS && is_lacking(facts, wanted))
 		decision->looks = true;
 	/* Claimants had a part of what is spare: do they still lack some? */
-	if (portion->answers && has_excess(facts, wanted, decision->gives))
-		decision->looks |= facts->now_ns >= facts->listed_ns + facts->renewal_ns;
+	if (portion->again_ns && has_excess(facts, wanted, decision->gives))
+		decision->looks |= facts->now_ns >= facts->listed_ns + portion->again_ns;
 	/* Leaves may have come free meanwhile. */
 	if (is_slow(facts) && facts->kept < spare_of(facts))
 		decision->looks |= facts->now_ns >= facts->listed_ns + facts->lease_ns;

@@ -29,19 +29,20 @@
  *    what it does not hold, each look gives only this host's part of what all of them lack and is
  *    not free, by what it holds, and twice as much at the next look, an R later, if they still lack
  *    some: if all gave back all that they do not need, some of them would be short a moment later,
- *    and so on, though there is enough for all. A host whose readers are gone, or have their token
- *    saved up, gives all. While no host claims any, it keeps up to twice what it wants, and all
- *    until its buckets are full; and while readers ask, its spare part for those to come: as much
- *    as each holder would have if there were one more. While others claim, a host keeps nothing but
- *    a token for the next one of slow readers, if their need were more than a 23rd of the limiter
- *    divided by the holders: of a token a second one in half a minute would keep a large part, idle
- *    nearly all of the time. Slow are rare readers (appetite.h), and those that ask for less than a
- *    token in R where there is room for one token only. The host saves that token up, by twice what
- *    the readers need. Then it keeps one leaf, which is room for a token, and the others go: they
- *    would bring nothing before the next reader comes. A reader that comes earlier waits, and has
- *    its turn: as many leaves as bring the tokens that are waited for within 2 R, or a 23rd if that
- *    is more, as long as pieces (6) are no larger than a 23rd. Leaves that go to and fro lie idle
- *    for R/4 or so each time: the fewer they are and the longer they stay, the less is lost. So no
+ *    and so on, though there is enough for all. It looks ever more seldom while none of that
+ *    changes. A host whose readers are gone, have their token saved up, or want slots gives all.
+ *    While no host claims any, it keeps up to twice what it wants, and all until its buckets are
+ *    full; and while readers ask, its spare part for those to come: as much as each holder would
+ *    have if there were one more. While others claim, a host keeps nothing but a token for the next
+ *    one of slow readers, if their need were more than a 23rd of the limiter divided by the
+ *    holders: of a token a second one in half a minute would keep a large part, idle nearly all of
+ *    the time. Slow are rare readers (appetite.h), and those that ask for less than a token in R
+ *    where there is room for one token only. The host saves that token up, by twice what the
+ *    readers need. Then it keeps one leaf, which is room for a token, and the others go: they would
+ *    bring nothing before the next reader comes. A reader that comes earlier waits, and has its
+ *    turn: as many leaves as bring the tokens that are waited for within 2 R, or a 23rd if that is
+ *    more, as long as pieces (6) are no larger than a 23rd. Leaves that go to and fro lie idle for
+ *    R/4 or so each time: the fewer they are and the longer they stay, the less is lost. So no
  *    token is saved up where there are fewer than eight pieces, nor where a leaf were more than
  *    that part of a 23rd, nor of windows, whose tokens go with their leaves; the host of rare
  *    readers keeps nothing then. Where rare readers come evenly, and need as much as is worth
@@ -142,11 +143,14 @@ struct portion_facts {
 
 /* The memory from one decision to the next: at first all 0. */
 struct portion {
-	uint64_t excess_ns;	/* since then more was kept than was wanted; 0: it is not */
-	uint64_t answered_ns;	/* the look after which claims of others had their part of it ... */
-	uint8_t answers;	/* ... as so often in a row; 0: they lacked none */
-	uint64_t give_ns;	/* a host above its share gives nothing back before */
-	uint64_t look_ns;	/* the next look, if nothing happens before ... */
+	uint64_t excess_ns;   /* since then more was kept than was wanted; 0: it is not */
+	uint64_t answered_ns; /* the look after which claims of others had their part of it, ... */
+	uint8_t answers;      /* ... as so often in a row; less by half if they lacked none ... */
+	uint32_t answered;    /* ... of so many leaves ... */
+	uint32_t lacked;      /* ... where they lacked so many ... */
+	uint64_t again_ns;    /* ... and the next look is so long after it; 0: it is not needed */
+	uint64_t give_ns;     /* a host above its share gives nothing back before */
+	uint64_t look_ns;     /* the next look, if nothing happens before ... */
 	uint64_t look_every_ns; /* ... so long after the last ... */
 	uint32_t share;		/* ... which showed this share ... */
 	uint32_t holders;	/* ... and so many hosts that hold some */

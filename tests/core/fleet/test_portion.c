@@ -251,39 +251,53 @@ static uint32_t answer(struct portion *portion, struct portion_facts *facts)
 	return gives;
 }
 
-/* Tells whether a host looks again after R. */
-static bool looks_again(const struct portion *portion, const struct portion_facts *facts)
+/* Returns after how many R a host looks again; 0: within eight it does not. */
+static uint32_t looks_after(const struct portion *portion, const struct portion_facts *facts)
 {
 	struct portion_facts later = *facts;
-	struct portion copy = *portion;
-	struct portion_decision decision;
 
-	later.now_ns += later.renewal_ns;
-	portion_decide(&copy, &later, &decision);
-	return decision.looks;
+	for (uint32_t i = 1; i <= 8; i++) {
+		struct portion copy = *portion;
+		struct portion_decision decision;
+
+		later.now_ns += later.renewal_ns;
+		portion_decide(&copy, &later, &decision);
+		if (decision.looks)
+			return i;
+	}
+	return 0;
 }
 
 static void test_hosts_that_lack_little_have_a_part_of_that(void **state)
 {
 	struct portion_facts facts = contended(1024);
 	struct portion portion = {.look_ns = NEVER_NS};
+	uint32_t after = 1;
 
 	(void)state;
 	facts.kept = 1024;
 	facts.share.is_greedy = false;
 	facts.share.lacks = 40;
 	/* A quarter, as it holds a quarter; twice that where they still lack as much. */
-	for (uint32_t part = 10; part < 600; part *= 2) {
+	for (uint32_t part = 10; part < 100; part *= 2) {
 		assert_int_equal(answer(&portion, &facts), part);
-		assert_true(looks_again(&portion, &facts));
+		/* If the leaves do not go, looks are of ever less use. */
+		assert_int_equal(looks_after(&portion, &facts), after);
+		after *= 2;
 	}
-	/* Another host may take leaves that are free: it looks again. */
+	/* Another host may take leaves that are free: it looks again, and gives half as much. */
 	facts.free = 40;
+	facts.kept = 1014;
 	assert_int_equal(answer(&portion, &facts), 0);
-	assert_true(looks_again(&portion, &facts));
-	facts.free = facts.share.lacks = 0;
-	assert_int_equal(answer(&portion, &facts), 0);
-	assert_false(looks_again(&portion, &facts));
+	assert_int_equal(looks_after(&portion, &facts), 1);
+	facts.free = 0;
+	facts.kept = 1024;
+	assert_int_equal(answer(&portion, &facts), 40);
+	assert_int_equal(looks_after(&portion, &facts), 1);
+	facts.share.lacks = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(answer(&portion, &facts), 0);
+	assert_int_equal(looks_after(&portion, &facts), 0);
 	facts.share.lacks = 40;
 	assert_int_equal(answer(&portion, &facts), 10);
 	/* No more goes than is not wanted. The rest is no reason to look. */
@@ -292,7 +306,7 @@ static void test_hosts_that_lack_little_have_a_part_of_that(void **state)
 	assert_int_equal(answer(&portion, &facts), 196);
 	facts.kept = 404;
 	assert_int_equal(answer(&portion, &facts), 0);
-	assert_false(looks_again(&portion, &facts));
+	assert_int_equal(looks_after(&portion, &facts), 0);
 	facts.kept = 1024;
 	facts.share.lacks = 40;
 	assert_int_equal(answer(&portion, &facts), 10);
@@ -323,8 +337,10 @@ static void test_a_host_whose_readers_are_gone_gives_all_at_once(void **state)
 	facts.share.is_greedy = false;
 	facts.share.lacks = 4;
 	assert_int_equal(decide(&facts).gives, 1000);
+	/* So do hosts of slots: those that are not open are of no use to it. */
+	facts.need = 400;
 	facts.exact = 10;
-	assert_int_equal(decide(&facts).gives, 1);
+	assert_int_equal(decide(&facts).gives, 596);
 }
 
 static void test_readers_that_wait_without_a_break_are_short_of_slack(void **state)

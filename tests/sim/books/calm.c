@@ -130,13 +130,15 @@ static const struct settings *steady(const struct sim *sim, const struct place *
 
 /*
  * Tells whether @reader, of one token, shows that more is wanted: it asks again and again, or has
- * waited for long. Of readers that come at random some may always wait.
+ * waited for long. Of readers that come at random some may always wait, where a host keeps what
+ * they need and no whole partitions.
  */
 static bool lacks(const struct sim *sim, const struct reader *reader)
 {
 	bool is_long = sim->now_ns - reader->since_ns >= LONG_NS;
+	bool shows = reader->asks_again || is_long || reader->place->settings.partitions;
 
-	return !reader->waiter.slot && reader->check.tokens == 1 && (reader->asks_again || is_long);
+	return !reader->waiter.slot && reader->check.tokens == 1 && shows;
 }
 
 /*
