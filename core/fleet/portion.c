@@ -17,10 +17,9 @@ enum {
 	BAND_PARTS = 4,	   /* ... and less than a part of it is too little */
 	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once ... */
 	PLAIN_LEAST = 4,
-	SURE_PARTS = 2,	 /* ... and of such a part while the need is not known well */
-	YOUNG_PARTS = 3, /* of `lease`: a smaller excess goes when it is so old */
-	GREEDY_PARTS =
-		8, /* of what a host does not hold: one that lacks more has all that is spare */
+	SURE_PARTS = 2,		 /* ... and of such a part while the need is not known well */
+	YOUNG_PARTS = 3,	 /* of `lease`: a smaller excess goes when it is so old */
+	GREEDY_PARTS = 8,	 /* of what a claimant does not hold: it has all if it lacks more */
 	ANSWERS_MOST = 16,	 /* so many give-backs in a row double */
 	MODEST_PARTS = 3,	 /* more than an equal part, by such a part of it, is not much */
 	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it at most */
