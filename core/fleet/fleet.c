@@ -403,6 +403,11 @@ static bool may_come(struct source *source, const struct limiter *limiter)
 	       rebalance_may_come((const struct fleet *)source, limiter);
 }
 
+static bool slots_may_come(struct source *source, const struct limiter *limiter)
+{
+	return rebalance_slots_may_come((struct fleet *)source, limiter);
+}
+
 struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 			const struct fleet_options *options, struct fleet_listener *listener)
 {
@@ -421,6 +426,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 		.told = told,
 		.miss = miss,
 		.may_come = may_come,
+		.slots_may_come = slots_may_come,
 	};
 	fleet->engine = engine;
 	fleet->coordinator = coordinator;

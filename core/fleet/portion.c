@@ -257,7 +257,9 @@ static bool may_give(const struct portion *portion, const struct portion_facts *
 {
 	bool old = facts->now_ns - portion->excess_ns >= facts->lease_ns / YOUNG_PARTS;
 	uint32_t parts = facts->is_young ? SURE_PARTS : PLAIN_PARTS;
-	bool plain = excess > facts->kept / parts + PLAIN_LEAST;
+	/* Slots that are open or waited for are counted; the need of readers is a guess. */
+	bool is_counted = facts->exact && facts->exact >= wanted;
+	bool plain = is_counted || excess > facts->kept / parts + PLAIN_LEAST;
 
 	if (facts->claims)
 		return old || plain;

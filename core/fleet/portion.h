@@ -30,7 +30,8 @@
  *    not free, by what it holds, and twice as much at the next look, an R later, if they still lack
  *    some: if all gave back all that they do not need, some of them would be short a moment later,
  *    and so on, though there is enough for all. It looks ever more seldom while none of that
- *    changes. A host whose readers are gone, have their token saved up, or want slots gives all.
+ *    changes. A host whose readers are gone, have their token saved up, or wants slots gives all:
+ *    at once, where it wants nothing but slots, which are counted.
  *    While no host claims any, it keeps up to twice what it wants, and all until its buckets are
  *    full; and while readers ask, its spare part for those to come: as much as each holder would
  *    have if there were one more. While others claim, a host keeps nothing but a token for the next

@@ -225,41 +225,78 @@ static void choose(struct fleet *fleet, struct holding *holding)
 }
 
 /* Tells whether a look may soon bring more of what is not held. */
-static bool look_may_bring(const struct fleet *fleet, const struct holding *holding)
+static bool look_may_bring(const struct fleet *fleet, const struct holding *holding, bool lacks)
 {
 	const struct balance *balance = holding->balance;
 
 	if (holdings_has_work(holding) || round_is_under_way(holding))
 		return true;
 	if (!has_numbers(holding))
-		return !holding->usable && !holding->reserve_usable &&
-		       apportion_may_come(fleet, holding);
-	return balance->look_ns <= fleet->now_ns ||
-	       (!holding->usable && !holding->reserve_usable && !balance->is_lacking);
+		return lacks && apportion_may_come(fleet, holding);
+	return balance->look_ns <= fleet->now_ns || (lacks && !balance->is_lacking);
+}
+
+/* Tells whether this host can ask for leases now. */
+static bool can_lease(const struct fleet *fleet)
+{
+	return !session_is_leaving(fleet) && session_is_connected(fleet) &&
+	       session_state(fleet) >= FLEET_PREPARING && session_state(fleet) != FLEET_REFUSED;
 }
 
 bool rebalance_may_come(const struct fleet *fleet, const struct limiter *limiter)
 {
-	if (session_is_leaving(fleet) || !session_is_connected(fleet) ||
-	    session_state(fleet) < FLEET_PREPARING || session_state(fleet) == FLEET_REFUSED)
+	if (!can_lease(fleet))
 		return false;
 	for (; limiter; limiter = limiter->parent) {
 		const struct holding *h = limiter->holding;
 
 		if (h && holding_needs_leases(h) && h->usable < holding_count(h) &&
-		    look_may_bring(fleet, h))
+		    look_may_bring(fleet, h, !h->usable && !h->reserve_usable))
 			return true;
 	}
 	return false;
 }
 
-/* Ends the extra time of readers here and below that waited for the outcome of rounds alone. */
+/* Tells whether others were just told, or will be, that this host claims of @holding. */
+static bool has_just_claimed(struct fleet *fleet, const struct holding *holding)
+{
+	uint64_t since_ns = claim_since_ns(holding);
+	uint32_t claim;
+
+	return (claims(fleet, holding, &claim) && claim) ||
+	       (since_ns && fleet->now_ns - since_ns < FLEET_ANSWER_NS);
+}
+
+bool rebalance_slots_may_come(struct fleet *fleet, const struct limiter *limiter)
+{
+	if (!can_lease(fleet))
+		return false;
+	for (; limiter; limiter = limiter->parent) {
+		const struct holding *h = limiter->holding;
+
+		/* Others give back slots that they do not use as soon as they are told. */
+		if (h && holding_needs_leases(h) && h->usable < holding_count(h) &&
+		    demand_slots(h) > holding_slots(h) &&
+		    (look_may_bring(fleet, h, true) || has_just_claimed(fleet, h)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Ends the extra time of readers and openers here and below that waited for the outcome of rounds
+ * alone.
+ */
 static void hasten(struct fleet *fleet, struct limiter *limiter)
 {
-	if (!turns_demand(&limiter->turns))
+	struct schedule *schedule = &fleet->engine->schedule;
+
+	if (!limiter->turns.waiting && !(limiter->slots && limiter->slots->turns.waiting))
 		return;
 	if (limiter->turns.queue.length && !rebalance_may_come(fleet, limiter))
-		limiter_hasten(&fleet->engine->schedule, limiter);
+		limiter_hasten(schedule, &limiter->turns.queue);
+	if (slots_waiting(limiter) && !rebalance_slots_may_come(fleet, limiter))
+		limiter_hasten(schedule, &limiter->slots->turns.queue);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
 		hasten(fleet, l);
 }

@@ -23,6 +23,9 @@ bool rebalance_send(struct fleet *fleet);
 /* Tells whether @limiter or one above it may soon have more than it has. */
 bool rebalance_may_come(const struct fleet *fleet, const struct limiter *limiter);
 
+/* Likewise of slots, for openers that wait: also if others were told of it a moment ago. */
+bool rebalance_slots_may_come(struct fleet *fleet, const struct limiter *limiter);
+
 /* The session is gone. */
 void rebalance_forget(struct holding *holding);
 

@@ -371,16 +371,38 @@ void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns
 	limiter_unpoll(&engine->schedule, poller);
 }
 
-static int ask_for_slot(struct engine *engine, struct waiter *waiter)
+/*
+ * Looks whether slots may be there soon for an opener that has begun to wait with an expiry: for
+ * these its time was extended. -EINPROGRESS; or -EAGAIN: there are none, and its time is up.
+ */
+static int look_for_slots(struct engine *engine, struct waiter *waiter)
+{
+	struct schedule *schedule = &engine->schedule;
+
+	if (waiter->outcome != -EINPROGRESS || schedule->frozen ||
+	    rouse_slots_may_come(engine, waiter->limiter))
+		return -EINPROGRESS;
+	if (waiter->expiry->at_ns > schedule->now_ns) {
+		limiter_hasten_waiter(schedule, waiter);
+		return -EINPROGRESS;
+	}
+	slots_refuse(schedule, waiter);
+	engine->waiting--;
+	return -EAGAIN;
+}
+
+static int ask_for_slot(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 {
 	struct limiter *limiter = waiter->limiter;
+	uint64_t asked_ns = waiter->place ? waiter->asked_ns : engine->schedule.now_ns;
+	uint64_t expiry_ns = NEVER_NS;
 	int err;
 
 	if (limiter->removed)
 		return -ENODEV;
 	if (engine->waiting >= ENGINE_WAITERS_MAX)
 		return -ENOSPC;
-	if (!waiter->place && !waiter->is_admitted &&
+	if (!waiter->place && !waiter->is_admitted && (!waiter->expiry || within_ns) &&
 	    slots_waiting(limiter) >= limiter->settings->queue_max) {
 		err = slots_try(&engine->schedule, limiter, waiter->slot);
 		if (err == -EAGAIN) {
@@ -390,18 +412,24 @@ static int ask_for_slot(struct engine *engine, struct waiter *waiter)
 		rouse_for_slots(engine, limiter);
 		return err;
 	}
-	err = slots_open(&engine->schedule, waiter);
+	if (waiter->expiry) {
+		waiter->expiry->at_ns = time_after(asked_ns, within_ns);
+		expiry_ns = time_after(
+			asked_ns, within_ns > ENGINE_PATIENCE_NS ? within_ns : ENGINE_PATIENCE_NS);
+	}
+	err = slots_open(&engine->schedule, waiter, expiry_ns);
 	if (err == -EINPROGRESS)
 		engine->waiting++;
 	if (!err || err == -EINPROGRESS)
-		rouse_for_slots(engine, waiter->limiter);
-	return err;
+		rouse_for_slots(engine, limiter);
+	return err == -EINPROGRESS && waiter->expiry ? look_for_slots(engine, waiter) : err;
 }
 
-int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns)
+int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
+		     uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
-	return end_asking(engine, waiter, ask_for_slot(engine, waiter));
+	return end_asking(engine, waiter, ask_for_slot(engine, waiter, within_ns));
 }
 
 int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,

@@ -137,10 +137,14 @@ void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns
 
 /*
  * Asks for waiter->slot of waiter->limiter. 0: it is open. -EINPROGRESS: it waits, and
- * engine_done() will return it with its outcome. -EBUSY: queue_max refuses. -ENODEV, -ENOSPC,
- * -ENOMEM.
+ * engine_done() will return it with its outcome. -EAGAIN, counted as refused, there or here: the
+ * waiter has an expiry and there was no slot for it in @within_ns (which counts for such waiters
+ * only). It waits for ENGINE_PATIENCE_NS, if that is longer, while leases are looked for or the
+ * engine is frozen. -EBUSY: queue_max refuses an opener that would wait. -ENODEV, -ENOSPC,
+ * -ENOMEM. The time of a waiter with a place counts from its first asking.
  */
-int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns);
+int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
+		     uint64_t now_ns);
 
 /* Opens @slot now (0), or not: -EAGAIN, counted as refused; -ENODEV, -ENOMEM. */
 int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,

@@ -434,7 +434,7 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 	return false;
 }
 
-static void hasten_expiry(struct schedule *schedule, const struct waiter *waiter)
+void limiter_hasten_waiter(struct schedule *schedule, const struct waiter *waiter)
 {
 	struct expiry *expiry = waiter->expiry;
 
@@ -442,19 +442,24 @@ static void hasten_expiry(struct schedule *schedule, const struct waiter *waiter
 		heap_place(&schedule->expiries, &expiry->node, expiry->at_ns);
 }
 
-void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
+void limiter_hasten(struct schedule *schedule, const struct queue *queue)
 {
-	struct heap_node *turn = limiter->turns.queue.returned.root;
+	struct heap_node *turn = queue->returned.root;
 
-	for (const struct waiter *w = list_first(&limiter->turns.queue.once, struct waiter, once);
-	     w; w = list_next(w, once))
-		hasten_expiry(schedule, w);
+	for (const struct waiter *w = list_first(&queue->once, struct waiter, once); w;
+	     w = list_next(w, once))
+		limiter_hasten_waiter(schedule, w);
 	for (; turn; turn = heap_next(turn))
-		hasten_expiry(schedule, waiter_of_turn(turn));
+		limiter_hasten_waiter(schedule, waiter_of_turn(turn));
 }
 
 void limiter_expire(struct schedule *schedule, struct waiter *waiter)
 {
+	if (waiter->is_opener) {
+		slots_refuse(schedule, waiter);
+		turns_answer(schedule, waiter, -EAGAIN);
+		return;
+	}
 	turns_leave(schedule, waiter, &LIMITER_TURNS);
 	waiter->limiter->counters[COUNTER_REFUSED]++;
 	answer_waiter(schedule, waiter, -EAGAIN);

@@ -99,8 +99,12 @@ void limiter_uncall(struct schedule *schedule);
 /* Ends the waiting of @waiter, whose time is up, and counts it as refused. */
 void limiter_expire(struct schedule *schedule, struct waiter *waiter);
 
-/* Cuts deadlines that were extended for a search back to what the readers asked for. */
-void limiter_hasten(struct schedule *schedule, struct limiter *limiter);
+/*
+ * Cuts deadlines that were extended for a search back to what readers, or openers, asked for: of
+ * those in @queue, or of @waiter.
+ */
+void limiter_hasten(struct schedule *schedule, const struct queue *queue);
+void limiter_hasten_waiter(struct schedule *schedule, const struct waiter *waiter);
 
 /* Undoes a grant of @tokens, and @amounts (or NULL), that never reached its reader. */
 void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens,

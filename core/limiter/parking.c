@@ -124,7 +124,7 @@ static struct parked_place *find_place(const struct parking *parking, const stru
 
 static uint64_t within_ns(const struct waiter *waiter)
 {
-	if (waiter->is_opener || !waiter->expiry || waiter->expiry->at_ns == NEVER_NS)
+	if (!waiter->expiry || waiter->expiry->at_ns == NEVER_NS)
 		return NEVER_NS;
 	return waiter->expiry->at_ns - waiter->asked_ns;
 }

@@ -19,7 +19,7 @@ struct slot;
 
 /*
  * A reader that asks for tokens, or an opener that wants a slot. The memory is the caller's. The
- * caller fills in @limiter, and @tokens, @most, @amounts and @expiry or @is_opener and @slot, and
+ * caller fills in @limiter, and @tokens, @most, @amounts, or @slot and @is_opener, and @expiry, and
  * leaves it alone while it waits.
  */
 struct waiter {
@@ -32,17 +32,17 @@ struct waiter {
 	};
 	struct limiter *limiter; /* borrowed; it cannot be removed while a reader waits in it */
 	uint64_t tokens;	 /* that it waits for */
-	uint64_t most;	  /* it is granted as many as are there, up to this, if that is more */
-	uint64_t granted; /* with outcome 0: from @tokens to @most */
+	uint64_t most; /* it is granted as many as are there, up to this, if that is more */
+	union {
+		uint64_t granted;  /* with outcome 0: from @tokens to @most */
+		struct slot *slot; /* of an opener, the caller's: to be opened */
+	};
 	const struct amounts *amounts; /* borrowed: of units, see units.h; NULL: none */
 	uint64_t asked_ns;	       /* when it began to wait */
-	union {
-		struct expiry *expiry; /* the caller's; NULL: it waits as long as it takes */
-		struct slot *slot;     /* the caller's: to be opened */
-	};
-	int outcome;		  /* -EINPROGRESS while it waits; then 0, or -errno */
-	uint32_t place : 28;	  /* that it has taken again, see parking.h; 0: it came once */
-	uint32_t is_admitted : 1; /* a predecessor let it wait: no bound refuses it */
+	struct expiry *expiry;	       /* the caller's; NULL: it waits as long as it takes */
+	int outcome;		       /* -EINPROGRESS while it waits; then 0, or -errno */
+	uint32_t place : 28;	       /* that it has taken again, see parking.h; 0: it came once */
+	uint32_t is_admitted : 1;      /* a predecessor let it wait: no bound refuses it */
 	uint32_t is_polled : 1; /* a poll of its file waits, too: they count as one for queue_max */
 	uint32_t is_opener : 1; /* it wants a slot, not tokens */
 	uint32_t is_poller : 1; /* of a struct poller, see poller.h */

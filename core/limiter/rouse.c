@@ -45,6 +45,12 @@ bool rouse_may_come(const struct engine *engine, const struct limiter *limiter)
 	return engine->source->may_come && engine->source->may_come(engine->source, limiter);
 }
 
+bool rouse_slots_may_come(const struct engine *engine, const struct limiter *limiter)
+{
+	return engine->source->slots_may_come &&
+	       engine->source->slots_may_come(engine->source, limiter);
+}
+
 bool rouse_is_news(const struct limiter *limiter)
 {
 	const struct holding *holding = limiter->is_key ? limiter->parent->holding

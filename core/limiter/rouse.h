@@ -21,6 +21,9 @@ void rouse_for_told(struct engine *engine, struct limiter *limiter);
 /* Tells whether partitions are looked for that would bring more of @limiter. */
 bool rouse_may_come(const struct engine *engine, const struct limiter *limiter);
 
+/* Likewise of slots: partitions are looked for, or those of others were just asked for. */
+bool rouse_slots_may_come(const struct engine *engine, const struct limiter *limiter);
+
 /* Tells whether a read of @limiter, or of a key of it, shows for the first time that it is used. */
 bool rouse_is_news(const struct limiter *limiter);
 

@@ -156,8 +156,9 @@ int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slo
 	return 0;
 }
 
-int slots_open(struct schedule *schedule, struct waiter *waiter)
+int slots_open(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns)
 {
+	struct expiry *expiry = waiter->expiry;
 	struct limiter *limiter = waiter->limiter;
 
 	assert(waiter->is_opener && waiter->slot);
@@ -165,8 +166,19 @@ int slots_open(struct schedule *schedule, struct waiter *waiter)
 		return -ENOMEM;
 	if (open_now(schedule, limiter, waiter->slot))
 		return 0;
+	if (expiry) {
+		*expiry = (struct expiry){.waiter = waiter, .at_ns = expiry->at_ns};
+		heap_insert(&schedule->expiries, &expiry->node, expiry_ns);
+	}
 	turns_join(schedule, waiter, &SLOTS_TURNS);
 	return -EINPROGRESS;
+}
+
+void slots_refuse(struct schedule *schedule, struct waiter *waiter)
+{
+	turns_leave(schedule, waiter, &SLOTS_TURNS);
+	waiter->limiter->slots->refused++;
+	settle_openers(schedule, waiter->limiter);
 }
 
 void slots_close(struct schedule *schedule, struct slot *slot, bool used)

@@ -27,7 +27,7 @@ struct slots {
 	struct concurrency concurrency; /* of SLOTS_AUTO */
 	uint32_t used;			/* here and below */
 	uint64_t opened;		/* likewise, ever */
-	uint64_t refused;		/* openers that would not wait */
+	uint64_t refused;		/* openers that would not wait any longer */
 	uint64_t shadowed;		/* openers that would have waited if enforced */
 
 	struct turns turns;
@@ -47,12 +47,16 @@ void slots_configure(struct schedule *schedule, struct limiter *limiter,
 
 /*
  * Asks for a slot of waiter->limiter, for waiter->slot; waiter->is_opener is set. 0: it is open.
- * -EINPROGRESS: it waits and comes back through schedule->done. -ENOMEM.
+ * -EINPROGRESS: it waits and comes back through schedule->done; if it has an expiry, it is to be
+ * refused at @expiry_ns. -ENOMEM.
  */
-int slots_open(struct schedule *schedule, struct waiter *waiter);
+int slots_open(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns);
 
 /* Opens @slot now (0), or not: -EAGAIN, counted as refused; -ENOMEM. */
 int slots_try(struct schedule *schedule, struct limiter *limiter, struct slot *slot);
+
+/* Takes @waiter, whose time is up, out of its queue, and counts it as refused. */
+void slots_refuse(struct schedule *schedule, struct waiter *waiter);
 
 /* Opens @slot as one that was open since @opened_ns, whatever the limits are. 0 or -ENOMEM. */
 int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slot *slot,

@@ -51,6 +51,8 @@ struct source {
 	void (*miss)(struct source *source, struct limiter *limiter);
 	/* Tells whether this host may soon have more of @limiter. */
 	bool (*may_come)(struct source *source, const struct limiter *limiter);
+	/* Tells whether it may soon have more slots of @limiter, for openers that wait. */
+	bool (*slots_may_come)(struct source *source, const struct limiter *limiter);
 };
 
 #endif

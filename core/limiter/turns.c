@@ -146,7 +146,7 @@ void turns_leave(struct schedule *schedule, struct waiter *waiter, const struct 
 {
 	queue_remove(&turns_of(waiter->limiter, rules)->queue, waiter);
 	count_waiter(schedule, rules, waiter, false);
-	if (!waiter->is_opener && waiter->expiry)
+	if (waiter->expiry)
 		heap_remove(&schedule->expiries, &waiter->expiry->node);
 }
 

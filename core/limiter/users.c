@@ -15,7 +15,7 @@ static const struct {
 	[BOUND_LIMITERS] = {"limiters", "limiters"},
 	[BOUND_KEYS] = {"keys", "keys"},
 	[BOUND_FILES] = {"files", "open files"},
-	[BOUND_NAMES] = {"names", "different names in take/ and eta/"},
+	[BOUND_NAMES] = {"names", "different names with a number, as take/5"},
 };
 
 const struct bound BOUNDS_DEFAULT[BOUND_COUNT] = {

@@ -18,7 +18,7 @@ enum bound_id {
 	BOUND_LIMITERS,
 	BOUND_KEYS,
 	BOUND_FILES, /* that are open, slots among them */
-	BOUND_NAMES, /* different ones in take/ and eta/ that the kernel knows */
+	BOUND_NAMES, /* different ones with a number in them that the kernel knows */
 	BOUND_COUNT
 };
 

@@ -120,7 +120,7 @@ void options_usage(const char *program)
 	       "    -o user_keys_max=N  ... and of each user (1000000)\n"
 	       "    -o files_max=N      open files, slots among them (2000000)\n"
 	       "    -o user_files_max=N  ... and of each user (200000)\n"
-	       "    -o names_max=N      names in take/ and eta/ that the kernel knows (1048576)\n"
+	       "    -o names_max=N      names with a number, as take/5, that are known (1048576)\n"
 	       "    -o user_names_max=N  ... and of each user (262144)\n"
 	       "    -o allow_other      let other users in; and other options of FUSE\n",
 	       program);

@@ -83,10 +83,10 @@ static fuse_ino_t encode_node(const struct daemon *daemon, const struct node *no
 	       (fuse_ino_t)node->partition << ROW_BITS | row;
 }
 
-/* Tells whether the name of @node has a number in it, which the kernel's number cannot hold. */
+/* Tells whether @node is a file with a number in its name, which that of the kernel cannot hold. */
 static bool has_parameter(const struct node *node)
 {
-	return !node->row->name && NODES[node->row->place].kind->has_numbers;
+	return !node->row->name && node->row->kind->read;
 }
 
 static int decode_key(struct daemon *daemon, fuse_ino_t ino, struct node *node)
@@ -191,6 +191,7 @@ static const char *why_not_within(int err)
 }
 
 static const char WITHIN[] = ",within=";
+static const char SLOT_WITHIN[] = "slot,within=";
 
 /* Copies @name up to its time, if it has one. Returns the length. */
 static size_t copy_amounts(const char *name, char amounts[NAME_BYTES_MAX + 1])
@@ -260,6 +261,24 @@ static int find_take(struct daemon *daemon, const struct node *parent, const str
 	return name_units(daemon, name, uid, node);
 }
 
+static bool is_slot_within(const char *name)
+{
+	return !strncmp(name, SLOT_WITHIN, strlen(SLOT_WITHIN));
+}
+
+/* Finds `slot,within=DURATION` in a limiter, or in a key. */
+static int find_slot(struct daemon *daemon, const struct node *parent, const struct node_row *row,
+		     const char *name, uint32_t uid, struct node *node)
+{
+	int err;
+
+	if (!is_slot_within(name))
+		return -ENOENT;
+	*node = node_of_key(row, parent->limiter, parent->key);
+	err = duration_parse(name + strlen(SLOT_WITHIN), &node->within_ns);
+	return err ? refuse_parameter(daemon, uid, err, name, why_not_within(err)) : 0;
+}
+
 static int find_key(struct daemon *daemon, const struct node *parent, const struct node_row *row,
 		    const char *name, uint32_t uid, struct node *node)
 {
@@ -289,12 +308,11 @@ static int find_limiter(struct daemon *daemon, const struct node *parent,
 {
 	struct limiter *limiter = tree_find(&daemon->engine.tree, parent->limiter, name);
 
-	(void)row;
-	(void)uid;
-	if (!limiter)
-		return -ENOENT;
-	*node = node_of_limiter(limiter);
-	return 0;
+	if (limiter)
+		*node = node_of_limiter(limiter);
+	else if (row == &NODES[NODE_SLOT_WITHIN])
+		return find_slot(daemon, parent, row, name, uid, node);
+	return limiter ? 0 : -ENOENT;
 }
 
 int node_find(struct daemon *daemon, const struct node *parent, const char *name, uint32_t uid,
@@ -531,9 +549,10 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 
 const struct node_kind PLAIN_DIRECTORY = {0};
 const struct node_kind LIMITERS_DIRECTORY = {.find = find_limiter, .list = list_limiters};
-const struct node_kind TAKES_DIRECTORY = {.find = find_take, .has_numbers = true};
-const struct node_kind ETAS_DIRECTORY = {.find = find_eta, .has_numbers = true};
+const struct node_kind TAKES_DIRECTORY = {.find = find_take};
+const struct node_kind ETAS_DIRECTORY = {.find = find_eta};
 const struct node_kind KEYS_DIRECTORY = {.find = find_key, .list = list_keys};
+const struct node_kind KEY_DIRECTORY = {.find = find_slot};
 
 bool node_is_below(const struct node_row *row, enum node_id id)
 {
@@ -594,7 +613,7 @@ bool node_name_is_taken(const char *name)
 		    (NODES[i].place == NODE_ROOT || NODES[i].place == NODE_LIMITER))
 			return true;
 	}
-	return false;
+	return is_slot_within(name);
 }
 
 void node_path(const struct node_row *row, char path[NODE_PATH_TEXT])

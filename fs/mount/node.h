@@ -7,7 +7,7 @@
  *
  * A node number is computed: limiter id << 24 | partition + 1 << 8 | row, or for keys, with a mark,
  * key id << 8 | row, or for pieces, with another mark, limiter id << 27 | leaves << 3 | the place
- * of the row. Only files with a number in their name (take/N, eta/N) are remembered while the
+ * of the row. Only files with a number in their name, as take/N, are remembered while the
  * kernel knows them. A key may be forgotten before the kernel forgets it, and a piece may be gone;
  * such a number is then stale for ever, and the kernel looks its name up again.
  */
@@ -66,6 +66,7 @@ enum node_id {
 	NODE_TAKE_RANGE,
 	NODE_ETA,
 	NODE_ETA_N,
+	NODE_SLOT_WITHIN,
 	NODE_PARTITIONS,
 	NODE_PARTITION,
 	NODE_PIECE,
@@ -76,6 +77,7 @@ enum node_id {
 	NODE_KEY_TAKE_RANGE,
 	NODE_KEY_ETA,
 	NODE_KEY_ETA_N,
+	NODE_KEY_SLOT_WITHIN,
 	NODE_FIRST_FILE
 };
 
@@ -110,7 +112,6 @@ struct node_kind {
 	 */
 	uint64_t (*until)(struct daemon *daemon, const struct limiter *limiter, const char *name,
 			  uint64_t asked_ns);
-	bool has_numbers; /* in its members' names, which are remembered */
 
 	/* Of a file. */
 	bool takes;	   /* a read takes tokens */
@@ -173,6 +174,7 @@ extern const struct node_kind TAKES_DIRECTORY;	    /* take */
 extern const struct node_kind ETAS_DIRECTORY;	    /* eta */
 extern const struct node_kind PARTITIONS_DIRECTORY; /* partitions */
 extern const struct node_kind KEYS_DIRECTORY;	    /* keys */
+extern const struct node_kind KEY_DIRECTORY;	    /* a key */
 
 /* The table; enum node_id and what follows are its indices. */
 enum { NODE_ROWS_MAX = STATE_ROWS_MAX };
@@ -186,7 +188,7 @@ struct node {
 	uint32_t partition;	       /* index + 1, of a piece partitions_piece() + 1; or 0 */
 	uint64_t tokens;	       /* of take/N, eta/N; 1 for token, try and stream */
 	uint64_t most;		       /* of take/A-B; else @tokens */
-	uint64_t within_ns;	       /* of take/N,within=D; else NEVER_NS */
+	uint64_t within_ns;	       /* of take/N,within=D and slot,within=D; else NEVER_NS */
 	const struct amounts *amounts; /* of take/N,UNIT=M: borrowed, see node_find(); else NULL */
 	struct key *key;	       /* borrowed: in or below keys/KEY; else NULL */
 	/* Of a file that is read: the rights of its reader; NULL: it may know everything. */

@@ -20,7 +20,7 @@ struct reader {
 	struct waiter waiter;
 };
 
-/* One of take/N,within=D, or take/A-B,within=D. */
+/* One of take/N,within=D, take/A-B,within=D, or slot,within=D. */
 struct timed_reader {
 	struct reader reader;
 	struct expiry expiry;

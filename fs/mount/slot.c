@@ -7,15 +7,20 @@
 #include <stdlib.h>
 
 /*
- * Puts an opener in the queue, at its place if it was interrupted and asks again. -EINPROGRESS, 0:
- * it has the slot already, or why not. Under the lock.
+ * Puts an opener that waits for @within_ns in the queue, at its place if it was interrupted and
+ * asks again. -EINPROGRESS, 0: it has the slot already, or why not; @refusal: when that time is up.
+ * Under the lock.
  */
-static int wait_for_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller)
+static int wait_for_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+			 uint64_t within_ns, int refusal)
 {
-	struct reader *opener = malloc(sizeof(*opener));
+	bool expires = within_ns != NEVER_NS;
+	struct timed_reader *timed = NULL;
+	struct reader *opener;
 	struct asker asker;
 	int err;
 
+	opener = malloc(expires ? sizeof(*timed) : sizeof(*opener));
 	if (!opener)
 		return -ENOMEM;
 	*opener = (struct reader){
@@ -25,22 +30,26 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, const str
 			   .is_opener = true,
 			   .is_admitted = caller->again},
 	};
+	if (expires) {
+		timed = (struct timed_reader *)opener;
+		timed->refusal = -refusal;
+		opener->waiter.expiry = &timed->expiry;
+	}
 	asker = handle_asker(NULL, caller->pid, caller->uid, caller->unique);
-	(void)engine_return(&daemon->engine, &opener->waiter, &asker, NEVER_NS, caller->at_ns);
+	(void)engine_return(&daemon->engine, &opener->waiter, &asker, within_ns, caller->at_ns);
 	pending_insert(&daemon->pending, &opener->pending, caller, PENDING_OPENER);
-	err = engine_slot_open(&daemon->engine, &opener->waiter, caller->at_ns);
+	err = engine_slot_open(&daemon->engine, &opener->waiter, within_ns, caller->at_ns);
 	if (err != -EINPROGRESS) {
 		pending_remove(&daemon->pending, &opener->pending);
 		free(opener);
 	}
-	return err;
+	return err == -EAGAIN ? refusal : err;
 }
 
 /* Tells whether an opener that finds no slot may wait for one. */
-static bool may_wait(const struct daemon *daemon, const struct caller *caller, int flags)
+static bool may_wait(const struct daemon *daemon, const struct caller *caller)
 {
-	return !(flags & O_NONBLOCK) &&
-	       !users_check(&daemon->engine.users, caller->uid, BOUND_READERS, NULL);
+	return !users_check(&daemon->engine.users, caller->uid, BOUND_READERS, NULL);
 }
 
 void slot_note(struct daemon *daemon, struct handle *handle)
@@ -76,17 +85,19 @@ struct handle *slot_next(const struct daemon *daemon, const struct limiter *limi
 static void open_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 		      int flags)
 {
+	bool is_nonblocking = flags & O_NONBLOCK;
 	int err;
 
 	daemon_lock(daemon);
 	if (daemon->stopping)
 		err = -ESHUTDOWN;
-	else if (may_wait(daemon, caller, flags))
-		err = wait_for_slot(daemon, handle, caller);
+	else if (may_wait(daemon, caller))
+		err = wait_for_slot(daemon, handle, caller, is_nonblocking ? 0 : handle->within_ns,
+				    is_nonblocking ? -EAGAIN : -EBUSY);
 	else
 		err = engine_slot_try(&daemon->engine, handle->limiter, &handle->slot,
 				      caller->at_ns);
-	if (err == -EAGAIN && !(flags & O_NONBLOCK)) {
+	if (err == -EAGAIN && !is_nonblocking) {
 		(void)daemon_has_room(daemon, caller->uid, BOUND_READERS); /* which says why */
 		err = -EBUSY;
 	} else if (err == -EBUSY) {
@@ -134,7 +145,9 @@ void slot_answer(struct daemon *daemon, struct pending *pending)
 	fuse_req_t request = pending->request;
 	bool answered = !opener->waiter.outcome;
 
-	if (opener->waiter.outcome)
+	if (opener->waiter.outcome == -EAGAIN)
+		fuse_reply_err(request, ((struct timed_reader *)opener)->refusal);
+	else if (opener->waiter.outcome)
 		fuse_reply_err(request, -opener->waiter.outcome);
 	else
 		answered = handle_reply_open(opener->handle, request);

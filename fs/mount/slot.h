@@ -1,5 +1,6 @@
 /*
- * slot - the file `slot`: its open waits for a slot, and its close frees it.
+ * slot - the files `slot` and `slot,within=D`: their open waits for a slot, and their close frees
+ * it.
  */
 #ifndef RATEFS_FS_MOUNT_SLOT_H
 #define RATEFS_FS_MOUNT_SLOT_H

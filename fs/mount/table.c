@@ -49,6 +49,11 @@ const struct node_row NODES[] = {
 		.label = "N", .place = NODE_ETA, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_eta,
 		.help = "seconds until N tokens would be granted; takes nothing"},
+	[NODE_SLOT_WITHIN] = {
+		.label = "slot,within=DURATION", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
+		.kind = &SLOT_FILE,
+		.help = "as slot; with EBUSY if there is none in that time, 0: at once"},
 	[NODE_PARTITIONS] = {
 		.name = "partitions", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY,
 		.kind = &PARTITIONS_DIRECTORY},
@@ -65,7 +70,7 @@ const struct node_row NODES[] = {
 		.kind = &KEYS_DIRECTORY},
 	[NODE_KEY] = {
 		.label = "KEY/", .place = NODE_KEYS, .access = ACCESS_DIRECTORY,
-		.kind = &PLAIN_DIRECTORY,
+		.kind = &KEY_DIRECTORY,
 		.help = "any name: made on first use, with key_rate and key_burst of its own; "
 			"forgotten when it is full and idle"},
 	[NODE_KEY_TAKE] = {
@@ -88,6 +93,11 @@ const struct node_row NODES[] = {
 		.label = "N", .place = NODE_KEY_ETA, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_eta,
 		.help = "as eta/N, of the key and of the limiter"},
+	[NODE_KEY_SLOT_WITHIN] = {
+		.label = "slot,within=DURATION", .place = NODE_KEY, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
+		.kind = &SLOT_FILE,
+		.help = "as slot,within=DURATION, of the key and of the limiter"},
 
 	{
 		.name = "README", .place = NODE_ROOT, .access = ACCESS_USE,

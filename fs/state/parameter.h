@@ -1,7 +1,7 @@
 /*
- * parameter - nodes with a number in their name (take/N, eta/N): a number of the kernel cannot hold
- * all that is in such a name, so these are remembered as long as the kernel knows them and the node
- * that they belong to exists.
+ * parameter - nodes with a number in their name (take/N, eta/N, slot,within=D): a number of the
+ * kernel cannot hold all that is in such a name, so these are remembered as long as the kernel
+ * knows them and the node that they belong to exists.
  */
 #ifndef RATEFS_FS_STATE_PARAMETER_H
 #define RATEFS_FS_STATE_PARAMETER_H

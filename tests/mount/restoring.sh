@@ -219,6 +219,27 @@ case_an_opener_that_is_killed_while_servers_die_leaves_no_open_file() {
 	eventually 20 no_file_is_open || fail "$(open_files) are open still"
 }
 
+case_openers_with_a_time_and_their_slots_survive_servers() {
+	outlives
+	limiter orders
+	echo 2 > "$m/orders/concurrency"
+	exec 5< "$m/orders/slot,within=0" 6< "$m/orders/keys/bob/slot,within=5s"
+	"$CLIENT" read "$m/orders/slot,within=1min" > "$d/got" 2>&1 5<&- 6<&- &
+	local opener=$!
+	waiting orders 1
+	killed
+	waiting orders 1
+	counts orders slots_used 2
+	is 'through a file that was open' "$(read_of 5) $(read_of 6)" '1 1'
+	denied EBUSY read "$m/orders/slot,within=0"
+	exec 5<&-
+	wait $opener
+	is 'what the opener got' "$(cat "$d/got")" 1
+	eventually 20 has orders slots_used 1
+	exec 6<&-
+	eventually 20 has orders slots_used 0
+}
+
 case_buckets_that_servers_die_of_start_empty() {
 	outlives_dying "local:$d/kept"
 	limiter orders 1/d 100

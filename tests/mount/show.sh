@@ -19,7 +19,7 @@ listed() {
 		/^[^ ].*:$/ { on = index($0, heading) == 1; next }
 		on && $2 ~ /^(r|w|rw)$/ { print $1 }' "$m/README" |
 		sed -E 's,^LIMITER/,orders/,; s,/P/,/0/,; s,/A-B/,/0-4095/,; s,/KEY/,/one/,
-			s,/N(\[.*)?$,/1,; s,/A-B\[.*$,/1-3,'
+			s,/N(\[.*)?$,/1,; s,/A-B\[.*$,/1-3,; s,=DURATION$,=0,'
 }
 
 # shown_here: of these paths those that this mount has: of partitions with numbers, or of pieces.

@@ -99,6 +99,52 @@ case_an_open_that_may_not_block_is_refused() {
 	is 'once it is free' "$("$CLIENT" peek "$m/orders/slot")" 1
 }
 
+case_an_opener_waits_for_as_long_as_it_says() {
+	start
+	limiter orders
+	echo 1 > "$m/orders/concurrency"
+	# In a fleet a slot is leased first.
+	exec 3< "$m/orders/slot,within=0"
+	counts orders slots_used 1
+	is 'read of a slot' "$(python3 -c 'import os; print(os.pread(3, 9, 0))')" "b'1\\n'"
+	denied EBUSY read "$m/orders/slot,within=0"
+	denied EBUSY read "$m/orders/slot,within=200ms"
+	denied EBUSY read "$m/orders/keys/bob/slot,within=0s"
+	denied EAGAIN peek "$m/orders/slot,within=10s"
+	local shell
+	for shell in bash dash; do
+		! "$shell" -c ': 3< "$1/orders/slot,within=0"' - "$m" 2> "$d/said" ||
+			fail "a second slot of one, in $shell"
+		like "what $shell says" "$(cat "$d/said")" 'busy$'
+	done
+	counts orders waiting 0
+	counts orders refused 5
+	# An opener that does not wait is none too many; one that would is.
+	echo 0 > "$m/orders/queue_max"
+	denied EBUSY read "$m/orders/slot,within=0"
+	denied EAGAIN peek "$m/orders/slot"
+	counts orders refused_queue_max 0
+	refused EBUSY read "$m/orders/slot,within=1s"
+	echo max > "$m/orders/queue_max"
+	"$CLIENT" read "$m/orders/slot,within=1min" > "$d/got" 2>&1 3<&- &
+	local opener=$!
+	waiting orders 1
+	like waiters "$(cat "$m/orders/waiters")" '^[0-9]+ [0-9]+ slot '
+	exec 3<&-
+	wait $opener
+	is 'read of its slot' "$(cat "$d/got")" 1
+	eventually 20 has orders slots_used 0
+	exec 3< "$m/orders/keys/bob/slot,within=1s"
+	counts orders slots_used 1
+	exec 3<&-
+	refused ENOENT read "$m/orders/slot,within="
+	refused ENOENT read "$m/orders/slot,within=soon"
+	refused ERANGE read "$m/orders/slot,within=4000d"
+	denied ENOENT read "$m/orders/slot,within"
+	denied ENOENT read "$m/slot,within=0"
+	refused EEXIST mkdir "$m/orders/slot,within=1s"
+}
+
 case_a_signal_with_a_handler_interrupts_a_blocked_open() {
 	start
 	limiter orders

@@ -394,7 +394,8 @@ static void test_slots_follow_the_order(void **state)
 	for (int i = 0; i < 3; i++) {
 		openers[i] = (struct waiter){
 			.limiter = i < 2 ? batch : online, .slot = &slots[i], .is_opener = true};
-		assert_int_equal(engine_slot_open(&stage.engine, &openers[i], 0), WAITING);
+		assert_int_equal(engine_slot_open(&stage.engine, &openers[i], NEVER_NS, 0),
+				 WAITING);
 	}
 	engine_slot_close(&stage.engine, &first, true, 0);
 	assert_ptr_equal(engine_done(&stage.engine), &openers[2]);
@@ -543,7 +544,7 @@ static void test_a_reader_that_a_predecessor_let_wait_is_not_refused(void **stat
 	assert_int_equal(engine_slot_try(&stage.engine, a, &first, 0), 0);
 	opener = (struct waiter){
 		.limiter = a, .slot = &slot, .is_opener = true, .is_admitted = true};
-	assert_int_equal(engine_slot_open(&stage.engine, &opener, 0), WAITING);
+	assert_int_equal(engine_slot_open(&stage.engine, &opener, NEVER_NS, 0), WAITING);
 	engine_cancel(&stage.engine, &opener);
 	engine_slot_close(&stage.engine, &first, true, 0);
 	stage_close(&stage);
@@ -588,7 +589,7 @@ static void test_openers_are_refused_by_queue_max(void **state)
 	assert_int_equal(engine_slot_try(&stage.engine, a, &first, 0), 0);
 	for (int i = 0; i < 2; i++) {
 		openers[i] = (struct waiter){.limiter = a, .slot = &slots[i], .is_opener = true};
-		assert_int_equal(engine_slot_open(&stage.engine, &openers[i], 0),
+		assert_int_equal(engine_slot_open(&stage.engine, &openers[i], NEVER_NS, 0),
 				 i ? -EBUSY : WAITING);
 	}
 	assert_int_equal(a->counters[COUNTER_REFUSED_QUEUE], 1);

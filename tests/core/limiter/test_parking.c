@@ -320,13 +320,13 @@ static void test_an_opener_keeps_its_place_and_a_reader_does_not_have_it(void **
 	assert_int_equal(engine_slot_try(&yard.stage.engine, yard.l, &slots[0], 0), 0);
 	ann.waiter = (struct waiter){.limiter = yard.l, .slot = &slots[1], .is_opener = true};
 	bob.waiter = (struct waiter){.limiter = yard.l, .slot = &slots[2], .is_opener = true};
-	assert_int_equal(engine_slot_open(&yard.stage.engine, &ann.waiter, 1), WAITING);
-	assert_int_equal(engine_slot_open(&yard.stage.engine, &bob.waiter, 2), WAITING);
+	assert_int_equal(engine_slot_open(&yard.stage.engine, &ann.waiter, NEVER_NS, 1), WAITING);
+	assert_int_equal(engine_slot_open(&yard.stage.engine, &bob.waiter, NEVER_NS, 2), WAITING);
 	interrupt(&yard, &ann, &ANN, 3);
 	assert_int_equal(ask_again(&yard, &reader, &ANN, yard.l, 0, NEVER_NS, 4), 0);
 	ann.waiter = (struct waiter){.limiter = yard.l, .slot = &slots[1], .is_opener = true};
 	assert_true(engine_return(&yard.stage.engine, &ann.waiter, &ANN, NEVER_NS, 5));
-	assert_int_equal(engine_slot_open(&yard.stage.engine, &ann.waiter, 5), WAITING);
+	assert_int_equal(engine_slot_open(&yard.stage.engine, &ann.waiter, NEVER_NS, 5), WAITING);
 	engine_slot_close(&yard.stage.engine, &slots[0], true, 6);
 	stage_collect(&yard.stage);
 	assert_int_equal(ann.waiter.outcome, 0);
@@ -772,10 +772,42 @@ static void test_tokens_of_a_called_poller_are_kept_while_frozen(void **state)
 	stage_close(&yard.stage);
 }
 
+static void test_an_opener_that_comes_back_has_what_is_left_of_its_time(void **state)
+{
+	struct expiry expiries[2];
+	struct slot slots[2];
+	struct guest ann;
+	struct yard yard;
+
+	(void)state;
+	yard_open(&yard, PLACES, "concurrency=1");
+	assert_int_equal(engine_slot_try(&yard.stage.engine, yard.l, &slots[0], 0), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		ann = (struct guest){.waiter = {.limiter = yard.l,
+						.slot = &slots[1],
+						.is_opener = true,
+						.expiry = &expiries[i],
+						.outcome = WAITING}};
+		assert_int_equal(
+			engine_return(&yard.stage.engine, &ann.waiter, &ANN, 2 * SEC, SEC * i), i);
+		assert_int_equal(
+			engine_slot_open(&yard.stage.engine, &ann.waiter, 2 * SEC, SEC * i),
+			WAITING);
+		if (!i)
+			engine_interrupt(&yard.stage.engine, &ann.waiter, &ANN, SEC / 2);
+	}
+	assert_int_equal(engine_next_ns(&yard.stage.engine), 2 * SEC);
+	stage_run(&yard.stage, 2 * SEC);
+	assert_int_equal(ann.waiter.outcome, -EAGAIN);
+	engine_slot_close(&yard.stage.engine, &slots[0], true, 3 * SEC);
+	stage_close(&yard.stage);
+}
+
 static void test_slots_are_not_opened_while_frozen(void **state)
 {
-	struct guest ann;
 	struct slot first, other;
+	struct expiry expiry;
+	struct guest ann;
 	struct yard yard;
 
 	(void)state;
@@ -783,10 +815,21 @@ static void test_slots_are_not_opened_while_frozen(void **state)
 	assert_int_equal(engine_slot_try(&yard.stage.engine, yard.l, &first, 0), 0);
 	engine_freeze(&yard.stage.engine);
 	assert_int_equal(engine_slot_try(&yard.stage.engine, yard.l, &other, 0), -EAGAIN);
+	/* One that would not wait waits for a little: a slot may be free. */
+	ann = (struct guest){.waiter = {.limiter = yard.l,
+					.slot = &other,
+					.is_opener = true,
+					.expiry = &expiry,
+					.outcome = WAITING}};
+	assert_int_equal(engine_slot_open(&yard.stage.engine, &ann.waiter, 0, 0), WAITING);
+	assert_int_equal(engine_next_ns(&yard.stage.engine), ENGINE_PATIENCE_NS);
+	stage_run(&yard.stage, ENGINE_PATIENCE_NS);
+	assert_int_equal(ann.waiter.outcome, -EAGAIN);
 	ann = (struct guest){
 		.waiter = {
 			.limiter = yard.l, .slot = &other, .is_opener = true, .outcome = WAITING}};
-	assert_int_equal(engine_slot_open(&yard.stage.engine, &ann.waiter, 0), WAITING);
+	assert_int_equal(engine_slot_open(&yard.stage.engine, &ann.waiter, NEVER_NS, SEC / 2),
+			 WAITING);
 	engine_slot_close(&yard.stage.engine, &first, true, SEC);
 	assert_int_equal(ann.waiter.outcome, WAITING);
 	engine_thaw(&yard.stage.engine, SEC);
@@ -836,6 +879,7 @@ int main(void)
 		cmocka_unit_test(test_a_thaw_waits_a_second_for_waiters_that_are_gone),
 		cmocka_unit_test(test_a_time_that_is_allowed_goes_on_while_frozen),
 		cmocka_unit_test(test_tokens_of_a_called_poller_are_kept_while_frozen),
+		cmocka_unit_test(test_an_opener_that_comes_back_has_what_is_left_of_its_time),
 		cmocka_unit_test(test_slots_are_not_opened_while_frozen),
 	};
 

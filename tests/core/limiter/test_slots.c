@@ -5,15 +5,24 @@
 struct opener {
 	struct guest guest; /* first */
 	struct slot slot;
+	struct expiry expiry;
 };
 
-static int ask(struct stage *stage, struct opener *opener, struct limiter *limiter, uint64_t now_ns)
+static int ask_within(struct stage *stage, struct opener *opener, struct limiter *limiter,
+		      uint64_t within_ns, uint64_t now_ns)
 {
 	*opener = (struct opener){.guest = {.waiter = {.limiter = limiter,
 						       .slot = &opener->slot,
 						       .is_opener = true,
 						       .outcome = WAITING}}};
-	return engine_slot_open(&stage->engine, &opener->guest.waiter, now_ns);
+	if (within_ns != NEVER_NS)
+		opener->guest.waiter.expiry = &opener->expiry;
+	return engine_slot_open(&stage->engine, &opener->guest.waiter, within_ns, now_ns);
+}
+
+static int ask(struct stage *stage, struct opener *opener, struct limiter *limiter, uint64_t now_ns)
+{
+	return ask_within(stage, opener, limiter, NEVER_NS, now_ns);
 }
 
 static void leave(struct stage *stage, struct opener *opener, uint64_t now_ns)
@@ -123,6 +132,83 @@ static void test_try_does_not_overtake_waiters(void **state)
 	slot.limiter = all;
 	engine_slot_close(&stage.engine, &slot, true, 0);
 	leave(&stage, &waits, 0);
+	stage_close(&stage);
+}
+
+static void test_an_opener_that_would_not_wait_is_refused_at_once(void **state)
+{
+	struct opener holder, waits, hasty;
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "concurrency=1\nqueue_max=1");
+	assert_int_equal(ask_within(&stage, &holder, l, 0, 0), 0);
+	assert_int_equal(ask_within(&stage, &hasty, l, 0, 0), -EAGAIN);
+	assert_int_equal(l->slots->refused, 1);
+	assert_int_equal(slots_waiting(l), 0);
+	assert_int_equal(stage.engine.waiting, 0);
+	/* Nor does it overtake an opener that waits, whose slot is there. */
+	assert_int_equal(ask(&stage, &waits, l, 0), WAITING);
+	leave(&stage, &holder, MS);
+	assert_true(holds(&waits));
+	assert_int_equal(ask_within(&stage, &hasty, l, 0, MS), -EAGAIN);
+	leave(&stage, &waits, 2 * MS);
+	assert_int_equal(ask_within(&stage, &hasty, l, 0, 2 * MS), 0);
+	leave(&stage, &hasty, 2 * MS);
+	assert_int_equal(l->slots->refused, 2);
+	stage_close(&stage);
+}
+
+static void test_an_opener_waits_for_the_time_that_it_allows(void **state)
+{
+	struct opener holder, first, second;
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "concurrency=1");
+	assert_int_equal(ask(&stage, &holder, l, 0), 0);
+	assert_int_equal(ask_within(&stage, &first, l, SEC, 5 * MS), WAITING);
+	assert_int_equal(ask_within(&stage, &second, l, 3 * SEC, 5 * MS), WAITING);
+	assert_int_equal(engine_next_ns(&stage.engine), SEC + 5 * MS);
+	stage_run(&stage, SEC + 5 * MS - 1);
+	assert_int_equal(first.guest.waiter.outcome, WAITING);
+	stage_run(&stage, SEC + 5 * MS);
+	assert_int_equal(first.guest.waiter.outcome, -EAGAIN);
+	assert_int_equal(l->slots->refused, 1);
+	assert_int_equal(slots_waiting(l), 1);
+	/* A slot that comes free in the time of the second is its own; the time is over then. */
+	leave(&stage, &holder, 2 * SEC);
+	assert_true(holds(&second) && !holds(&first));
+	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
+	stage_run(&stage, 9 * SEC);
+	assert_true(holds(&second));
+	leave(&stage, &second, 9 * SEC);
+	stage_close(&stage);
+}
+
+static void test_the_next_one_has_the_turn_of_an_opener_whose_time_is_up(void **state)
+{
+	struct opener holder, below, beside;
+	struct limiter *all, *l;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	all = stage_make(&stage, NULL, "all", "concurrency=1");
+	l = stage_make(&stage, all, "l", NULL);
+	assert_int_equal(ask(&stage, &holder, all, 0), 0);
+	assert_int_equal(ask_within(&stage, &below, l, SEC, 0), WAITING);
+	assert_int_equal(ask(&stage, &beside, all, 0), WAITING);
+	stage_run(&stage, SEC);
+	assert_int_equal(below.guest.waiter.outcome, -EAGAIN);
+	assert_int_equal(all->slots->turns.waiting, 1);
+	leave(&stage, &holder, SEC);
+	assert_true(holds(&beside));
+	leave(&stage, &beside, SEC);
 	stage_close(&stage);
 }
 
@@ -468,6 +554,9 @@ int main(void)
 		cmocka_unit_test(test_without_a_setting_there_is_no_end_of_them),
 		cmocka_unit_test(test_waiters_are_served_first_come_first_served),
 		cmocka_unit_test(test_try_does_not_overtake_waiters),
+		cmocka_unit_test(test_an_opener_that_would_not_wait_is_refused_at_once),
+		cmocka_unit_test(test_an_opener_waits_for_the_time_that_it_allows),
+		cmocka_unit_test(test_the_next_one_has_the_turn_of_an_opener_whose_time_is_up),
 		cmocka_unit_test(test_a_smaller_number_takes_none_away_and_a_larger_one_wakes),
 		cmocka_unit_test(test_a_slot_of_a_child_is_one_of_every_ancestor),
 		cmocka_unit_test(test_a_child_out_of_slots_does_not_hold_up_its_siblings),

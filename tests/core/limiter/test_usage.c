@@ -114,7 +114,7 @@ static void test_openers_are_counted_by_themselves(void **state)
 	a = stage_make(&stage, NULL, "a", "concurrency=1");
 	guest.waiter.limiter = a;
 	assert_int_equal(engine_slot_try(&stage.engine, a, &slots[0], 0), 0);
-	assert_int_equal(engine_slot_open(&stage.engine, &guest.waiter, 0), WAITING);
+	assert_int_equal(engine_slot_open(&stage.engine, &guest.waiter, NEVER_NS, 0), WAITING);
 	assert_int_equal(usage_pressure(a, SEC).total_ns, SEC);
 	engine_slot_close(&stage.engine, &slots[0], true, 5 * SEC);
 	stage_collect(&stage);

@@ -1,8 +1,9 @@
 /*
  * slot - programs that open slots, see slot.h.
  *
- * `open PATH/slot as NAME` and `close NAME`; and workers that hold a slot while they work, and open
- * the next: for as long as they work, and as the service behind the limiter takes, if there is one.
+ * `open PATH/slot as NAME`, or PATH/slot,within=D, and `close NAME`; and workers that hold a slot
+ * while they work, and open the next: for as long as they work, and as the service behind the
+ * limiter takes, if there is one.
  *
  * After each step as many slots are in use as are held, and no opener waits that could have one.
  */
@@ -24,6 +25,7 @@ struct opener {
 	struct reader reader; /* first */
 	struct slot slot;
 	struct opener *next, *previous; /* all of its host that hold one */
+	uint64_t within_ns;		/* so long it waits at most */
 
 	/* A worker's. */
 	struct occurrence turn;
@@ -108,10 +110,12 @@ void slot_ask(struct sim *sim, struct reader *reader)
 		struct memory *before = host_enter(host);
 
 		if (absence_asker(reader, &asker))
-			absence_end(sim, reader, NEVER_NS,
-				    engine_return(&host->engine, waiter, &asker, NEVER_NS,
+			absence_end(sim, reader, opener->within_ns,
+				    engine_return(&host->engine, waiter, &asker, opener->within_ns,
 						  host_now(host)));
-		err = engine_slot_open(&host->engine, waiter, host_now(host));
+		if (opener->within_ns != NEVER_NS)
+			waiter->expiry = &reader->expiry;
+		err = engine_slot_open(&host->engine, waiter, opener->within_ns, host_now(host));
 		host_leave(before);
 	}
 	if (err != -EINPROGRESS) {
@@ -170,12 +174,33 @@ static void check_key(struct sim *sim, const struct place *key)
 		sim_fail(sim, INVARIANT_QUEUE, key, "more slots of a key are open than may be");
 }
 
+/*
+ * @opener was answered with @err: one that allows itself a time is refused no sooner, nor does it
+ * wait longer, but for a search of leases.
+ */
+static void check_time(struct sim *sim, const struct opener *opener, int err)
+{
+	const struct reader *reader = &opener->reader;
+	bool waited = reader->check.state == READER_WAITS;
+	uint64_t now_ns = host_now(reader->place->host), within_ns = opener->within_ns;
+	uint64_t ns = waited ? now_ns - reader->waiter.asked_ns : 0;
+	uint64_t most_ns = within_ns > ENGINE_PATIENCE_NS ? within_ns : ENGINE_PATIENCE_NS;
+
+	if (within_ns != NEVER_NS && ns > most_ns && !reader->place->host->paused)
+		sim_fail(sim, INVARIANT_QUEUE, reader->place, "an opener waited for too long");
+	if (err == -EAGAIN && (within_ns == NEVER_NS || ns < within_ns))
+		sim_fail(sim, INVARIANT_QUEUE, reader->place, "an opener was refused too soon");
+}
+
 void slot_done(struct sim *sim, struct reader *reader, int err)
 {
 	struct opener *opener = (struct opener *)reader;
 	const struct waiter *first;
 	const struct host *host = reader->place->host;
 
+	check_time(sim, opener, err);
+	if (err == -EAGAIN)
+		err = -EBUSY; /* as the mount tells it */
 	if (!err)
 		slot_order_opened(sim, reader);
 	if (reader->check.state == READER_WAITS) {
@@ -202,19 +227,26 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 		begin_work(sim, opener);
 }
 
-static struct opener *opener_new(struct sim *sim, struct place *place, char *name)
+static struct opener *opener_new(struct sim *sim, struct place *place, char *name,
+				 uint64_t within_ns)
 {
-	return (struct opener *)reader_new(sim, place, name, sizeof(struct opener));
+	struct reader *reader = reader_new(sim, place, name, sizeof(struct opener));
+	struct opener *opener = (struct opener *)reader;
+
+	opener->within_ns = within_ns;
+	return opener;
 }
 
-void slot_open(struct sim *sim, struct place *place, const char *name)
+void slot_open(struct sim *sim, struct place *place, const char *name, uint64_t within_ns)
 {
-	slot_ask(sim, &opener_new(sim, place, memory_text(name, strlen(name)))->reader);
+	char *copy = memory_text(name, strlen(name));
+
+	slot_ask(sim, &opener_new(sim, place, copy, within_ns)->reader);
 }
 
 void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command)
 {
-	struct opener *opener = opener_new(sim, place, name);
+	struct opener *opener = opener_new(sim, place, name, NEVER_NS);
 
 	opener->works = true;
 	opener->work_ns = command->span_ns;

@@ -4,7 +4,8 @@
 
 #include "tests/sim/actors/reader.h"
 
-void slot_open(struct sim *sim, struct place *place, const char *name);
+/* A program opens the slot of @place, or with @within_ns that of that time; NEVER_NS: of any. */
+void slot_open(struct sim *sim, struct place *place, const char *name, uint64_t within_ns);
 void slot_ask(struct sim *sim, struct reader *reader);
 /* Finds an opener that holds a slot, and is no worker; NULL: there is none of that name. */
 struct opener *slot_named(const struct sim *sim, const char *name);

@@ -193,9 +193,12 @@ static void make_read(struct maker *maker)
 		"keys/k2/take/2,within=3s",
 	};
 
+	static const char *const times[] = {"", ",within=0", ",within=700ms"};
+	const char *time = times[maker->names % 3];
+
 	if (!below(maker, 6))
-		add(maker, "h%u: open %s%s/slot as n%u", any_host(maker) + 1, PICK(maker, PATHS),
-		    below(maker, 3) ? "" : "/keys/k1", ++maker->names);
+		add(maker, "h%u: open %s%s/slot%s as n%u", any_host(maker) + 1, PICK(maker, PATHS),
+		    below(maker, 3) ? "" : "/keys/k1", time, ++maker->names);
 	else
 		add(maker, "h%u: read %s/%s as n%u", any_host(maker) + 1, PICK(maker, PATHS),
 		    PICK(maker, files), ++maker->names);

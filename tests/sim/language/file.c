@@ -11,24 +11,19 @@
 #include <string.h>
 
 /* The text that may follow the name. */
-enum ending { REST_NONE, REST_TOKENS, REST_TAKE, REST_PARTITION, REST_KEY };
+enum ending { REST_NONE, REST_DURATION, REST_TOKENS, REST_TAKE, REST_PARTITION, REST_KEY };
 
 static const struct file_row {
 	const char *name;
 	enum file_kind kind;
 	enum ending rest;
 } FILES[] = {
-	{"token", FILE_TOKEN, REST_NONE},
-	{"try", FILE_TRY, REST_NONE},
-	{"stream", FILE_STREAM, REST_NONE},
-	{"take", FILE_TAKE, REST_TAKE},
-	{"eta", FILE_ETA, REST_TOKENS},
-	{"stat", FILE_STAT, REST_NONE},
-	{"slot", FILE_SLOT, REST_NONE},
-	{"charge", FILE_CHARGE, REST_NONE},
-	{"feedback", FILE_FEEDBACK, REST_NONE},
-	{"config", FILE_CONFIG, REST_NONE},
-	{"partitions", FILE_HELD, REST_PARTITION},
+	{"token", FILE_TOKEN, REST_NONE},   {"try", FILE_TRY, REST_NONE},
+	{"stream", FILE_STREAM, REST_NONE}, {"take", FILE_TAKE, REST_TAKE},
+	{"eta", FILE_ETA, REST_TOKENS},	    {"stat", FILE_STAT, REST_NONE},
+	{"slot", FILE_SLOT, REST_NONE},	    {"slot,within=", FILE_SLOT, REST_DURATION},
+	{"charge", FILE_CHARGE, REST_NONE}, {"feedback", FILE_FEEDBACK, REST_NONE},
+	{"config", FILE_CONFIG, REST_NONE}, {"partitions", FILE_HELD, REST_PARTITION},
 	{"keys", FILE_TOKEN, REST_KEY},
 };
 
@@ -68,18 +63,27 @@ static enum setting_id find_setting(const char *prefix, const char *name, size_t
 	return (enum setting_id)id;
 }
 
-static const struct file_row *find_row(const char *name, size_t length)
+/* Finds the row of @name, of @length bytes; a duration is no part of the name, nor of @length. */
+static const struct file_row *find_row(const char *name, size_t *length)
 {
 	for (size_t i = 0; i < FILE_COUNT; i++) {
-		if (strlen(FILES[i].name) == length && !memcmp(FILES[i].name, name, length))
-			return &FILES[i];
+		size_t its = strlen(FILES[i].name);
+		bool may_be_longer = FILES[i].rest == REST_DURATION;
+
+		if (memcmp(FILES[i].name, name, its < *length ? its : *length) != 0 ||
+		    its > *length || (its < *length && !may_be_longer))
+			continue;
+		*length = its;
+		return &FILES[i];
 	}
-	return find_setting("", name, length) < SETTING_COUNT ? &OF_SETTING : NULL;
+	return find_setting("", name, *length) < SETTING_COUNT ? &OF_SETTING : NULL;
 }
 
 bool file_has_name(const char *name)
 {
-	return find_row(name, strlen(name));
+	size_t length = strlen(name);
+
+	return find_row(name, &length);
 }
 
 static int parse_partition(const char *rest, struct file *file)
@@ -140,7 +144,7 @@ static int parse_key(const char *rest, struct file *file)
 		return 0;
 	}
 	name = strcspn(rest, "/");
-	row = find_row(rest, name);
+	row = find_row(rest, &name);
 	if (!row || row->kind > FILE_SLOT || row->rest == REST_KEY ||
 	    parse_rest(row, rest + name, file))
 		return -1;
@@ -153,6 +157,8 @@ static int parse_rest(const struct file_row *row, const char *rest, struct file 
 	*file = (struct file){.kind = row->kind, .within_ns = NEVER_NS};
 	if (row->rest == REST_NONE)
 		return *rest ? -1 : 0;
+	if (row->rest == REST_DURATION)
+		return duration_parse(rest, &file->within_ns) ? -1 : 0;
 	if (*rest != '/')
 		return -1;
 	if (row->rest == REST_PARTITION)
@@ -168,7 +174,7 @@ int file_parse(const char *text, size_t *path_length, struct file *file)
 
 	while (*at) {
 		size_t length = strcspn(at, "/");
-		const struct file_row *row = find_row(at, length);
+		const struct file_row *row = find_row(at, &length);
 
 		if (row) {
 			*path_length = at > text ? (size_t)(at - text) - 1 : 0;

@@ -158,7 +158,7 @@ static int parse_open(struct line *line)
 		return -1;
 	as = line_word(line);
 	if (line->command->file.kind != FILE_SLOT || !as || strcmp(as, "as") != 0)
-		return line_refuse(line, "open PATH/slot as NAME");
+		return line_refuse(line, "open PATH/slot as NAME, or PATH/slot,within=DURATION");
 	return parse_name(line);
 }
 

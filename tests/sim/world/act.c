@@ -364,7 +364,7 @@ static void act_open(struct sim *sim, struct place *place, const struct command 
 {
 	if (*command->file.key)
 		place = key_of(place, command->file.key);
-	slot_open(sim, place, command->text);
+	slot_open(sim, place, command->text, command->file.within_ns);
 }
 
 /* Postpones @command until @host, a process that is stopped, goes on. */
