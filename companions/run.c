@@ -1,7 +1,8 @@
 /*
  * run - takes tokens, runs a command, tells how it went, and runs it again when it was throttled.
  *
- * Tokens come first and the slot second, so that a slot is held for the work alone. While the
+ * Tokens come first and the slot second, so that a slot is held for the work alone. If there is no
+ * slot in time, the tokens go back. While the
  * command runs, signals are passed on to it; at all other times they have the action that they had
  * before, so one that ends a program ends the wait for tokens, and none is spent.
  */
@@ -33,6 +34,8 @@ enum {
 	PIECE = 65536,	     /* of output */
 	LINE_BYTES = 512,
 	STATUS_ERRORS = 400, /* of HTTP */
+	MSEC_NS = 1000000,
+	SHORT_NS = 10 * MSEC_NS, /* a wait for tokens that takes nothing off the time */
 };
 
 /* How the work went, and what the header fields of its answer said. */
@@ -120,29 +123,97 @@ static int take_tokens(const struct job *job)
 	return STATUS_FAILED;
 }
 
+static int write_all(int file, const char *text, size_t length)
+{
+	while (length) {
+		ssize_t written = write(file, text, length);
+
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (written > 0) {
+			text += written;
+			length -= (size_t)written;
+		}
+	}
+	return 0;
+}
+
+/* Gives back the tokens that were taken for work that is not done. Trouble is reported. */
+static void return_tokens(const struct job *job)
+{
+	char path[PATH_MAX], text[LINE_BYTES] = "";
+	const char *amount = job->tokens;
+	size_t used = 0;
+	int file, err;
+
+	/* 2,tpm=250 were taken: -2 tpm=-250 come back. */
+	for (size_t length; *amount && used < sizeof(text); amount += length) {
+		size_t unit;
+
+		amount += *amount == ',';
+		length = strcspn(amount, ",");
+		unit = strcspn(amount, "=,");
+		unit = unit < length ? unit + 1 : 0;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%.*s-%.*s ", (int)unit,
+					 amount, (int)(length - unit), amount + unit);
+	}
+	snprintf(path, sizeof(path), "%.*s/charge", PATH_MAX - 12, job->home);
+	file = open(path, O_WRONLY | O_CLOEXEC);
+	err = file < 0 ? -errno : write_all(file, text, strlen(text));
+	if (err)
+		warnx("the tokens are spent: %s: %s", path, strerror(-err));
+	if (file >= 0)
+		close(file);
+}
+
 /*
- * Takes a slot, if one is wanted. Returns its descriptor, -1 without one, or -2 after a message;
- * then @status is that of the exit.
+ * Names the file whose open waits for a slot: for what is left of the time since @began_ns, in two
+ * digits. So there are few names: the mount remembers each.
  */
-static int take_slot(const struct job *job, int *status)
+static void name_slot(const struct job *job, uint64_t began_ns, char path[PATH_MAX])
+{
+	uint64_t passed_ns = companion_now_ns() - began_ns, left_ns, unit_ns = MSEC_NS;
+	char left[QUANTITY_TEXT];
+
+	snprintf(path, PATH_MAX, "%.*s/slot", PATH_MAX - 2 * QUANTITY_TEXT, job->home);
+	if (!job->within)
+		return;
+	left_ns = passed_ns < job->within_ns ? job->within_ns - passed_ns : 0;
+	while (left_ns / unit_ns >= 100)
+		unit_ns *= 10;
+	duration_print(passed_ns < SHORT_NS ? job->within_ns : left_ns - left_ns % unit_ns, left);
+	snprintf(path + strlen(path), PATH_MAX - strlen(path), ",within=%s", left);
+}
+
+/*
+ * Takes a slot, if one is wanted, in what is left of the time since @began_ns. Returns its
+ * descriptor, -1 without one, or -2 after a message; then @status is that of the exit.
+ */
+static int take_slot(const struct job *job, uint64_t began_ns, int *status)
 {
 	char path[PATH_MAX], reason[ERROR_TEXT];
 	int slot;
 
 	if (!job->with_slot)
 		return -1;
-	snprintf(path, sizeof(path), "%.*s/slot", PATH_MAX - 8, job->home);
+	name_slot(job, began_ns, path);
 	do {
 		slot = open(path, O_RDONLY | O_CLOEXEC);
 	} while (slot < 0 && errno == EINTR);
 	if (slot >= 0)
 		return slot;
 	*status = errno == EBUSY ? STATUS_LATE : STATUS_FAILED;
-	if (errno == EBUSY)
-		home_explain(job->limiter, reason);
+	if (errno != EBUSY)
+		warn("no slot: %s", path);
+	else if (job->within)
+		duration_print(job->within_ns, reason);
 	else
-		snprintf(reason, sizeof(reason), "%s", strerror(errno));
-	warnx("no slot: %s: %s", path, reason);
+		home_explain(job->limiter, reason);
+	if (*status == STATUS_LATE && job->within)
+		warnx("%s: no slot within %s", job->limiter, reason);
+	else if (*status == STATUS_LATE)
+		warnx("no slot: %s: %s", path, reason);
+	return_tokens(job);
 	return -2;
 }
 
@@ -200,21 +271,6 @@ static void report_outcome(const struct job *job, const struct ending *ending)
 	if (written < 0)
 		warn("cannot report: %s", path);
 	close(file);
-}
-
-static int write_all(int file, const char *text, size_t length)
-{
-	while (length) {
-		ssize_t written = write(file, text, length);
-
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		if (written > 0) {
-			text += written;
-			length -= (size_t)written;
-		}
-	}
-	return 0;
 }
 
 /* Copies what begins the output up to the end of its first line; how much there is of it. */
@@ -365,13 +421,14 @@ static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns
 {
 	struct sigaction before[sizeof(PASSED_ON) / sizeof(PASSED_ON[0])];
 	struct ending ending = {.has_headers = false};
+	uint64_t began_ns = companion_now_ns();
 	bool ran;
 	int slot;
 
 	*status = take_tokens(job);
 	if (*status)
 		return false;
-	slot = take_slot(job, status);
+	slot = take_slot(job, began_ns, status);
 	if (slot < -1)
 		return false;
 	handle_signals(true, before);

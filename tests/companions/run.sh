@@ -333,6 +333,29 @@ case_a_refusal_by_a_bound_of_the_limiter_is_told_and_may_be_tried_again() {
 	[ ! -e "$d/ran" ] || fail 'it ran'
 }
 
+case_a_job_is_left_out_or_waits_for_a_slot_as_long_as_it_says() {
+	start
+	limiter orders '1/d tpm=1/d' 100
+	echo 1 > "$m/orders/concurrency"
+	run 0 "$m/orders" --slot --within 0 -- touch "$d/ran"
+	exec 8< "$m/orders/slot"
+	rm "$d/ran"
+	run 124 "$m/orders" --slot --within 0 -- touch "$d/ran"
+	is 'what it says' "$(cat "$d/err")" "ratefs run: $m/orders: no slot within 0s"
+	run 124 "$m/orders" --slot --within 300ms -n 5,tpm=7 -- touch "$d/ran"
+	[ ! -e "$d/ran" ] || fail 'it ran'
+	# The tokens of work that is left out come back.
+	counts orders granted 7
+	counts orders returned 6
+	counts orders returned.tpm 7
+	(run 0 "$m/orders" --slot --within 1min -- touch "$d/ran") 8<&- &
+	local job=$!
+	waiting orders 1
+	exec 8<&-
+	wait $job
+	[ -e "$d/ran" ] || fail 'it did not run'
+}
+
 case_a_slot_that_is_not_there_is_a_failure() {
 	fake
 	rm "$f/slot"

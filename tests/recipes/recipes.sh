@@ -232,14 +232,20 @@ case_cron() {
 	tree
 	command_is make-report <<- 'SH'
 		echo begin >> reports
-		sleep 0.3
+		until [ -e goes_on ]; do sleep 0.02; done
 		echo end >> reports
 	SH
+	ratefs_is_found
 	recipe 'cron instead of flock' 1
 	recipe 'cron instead of flock' 2 & first=$!
 	eventually 20 test -s reports
-	recipe 'cron instead of flock' 2 & second=$!
-	wait $first $second
+	for second in 2 3; do
+		! recipe 'cron instead of flock' $second 2> said || fail 'a second job'
+		like "what job $second says" "$(cat said)" 'no slot within 0s$|busy$'
+	done
+	touch goes_on
+	wait $first
+	recipe 'cron instead of flock' 3
 	is reports "$(tr '\n' ' ' < reports)" 'begin end begin end '
 	counts report slots_opened 2
 }
