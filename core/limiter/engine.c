@@ -107,7 +107,7 @@ static void settle_gathered(struct schedule *schedule)
 
 /*
  * Settles @limiter, which is due; NULL: that of the poller whose tokens go back. If more is due at
- * this instant nothing is granted before all of it has been put forward.
+ * this instant nothing is granted before all of it has been put forward: settle_gathered().
  */
 static void settle_due(struct schedule *schedule, struct limiter *limiter)
 {
@@ -117,8 +117,6 @@ static void settle_due(struct schedule *schedule, struct limiter *limiter)
 	else
 		limiter_uncall(schedule);
 	schedule->gathers = false;
-	if (!is_due(schedule))
-		settle_gathered(schedule);
 }
 
 void engine_run(struct engine *engine, uint64_t now_ns)
@@ -151,6 +149,9 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		} else {
 			limiter_expire(schedule, waiter_of_expiry(schedule->expiries.root));
 		}
+		/* The last that was due may have been a reader whose time was up. */
+		if (!schedule->frozen && !is_due(schedule))
+			settle_gathered(schedule);
 	}
 	if (now_ns > schedule->now_ns)
 		schedule->now_ns = now_ns;

@@ -720,6 +720,55 @@ static void test_a_refused_change_leaves_no_settings_behind(void **state)
 	stage_close(&stage);
 }
 
+/*
+ * A step that is late finds b due, a due later, and between them the end of the time of the only
+ * reader of a. So a is not due any more when b has been put forward.
+ */
+static void test_a_reader_that_gives_up_in_a_late_step_holds_up_no_other(void **state)
+{
+	struct guest first, second, hasty;
+	struct limiter *a, *b;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=1");
+	b = stage_make(&stage, NULL, "b", "rate=10/s\nburst=1");
+	assert_int_equal(stage_ask(&stage, &first, a, 1, 0), 0);
+	assert_int_equal(stage_ask(&stage, &first, b, 1, 0), 0);
+	assert_int_equal(stage_ask_within(&stage, &hasty, a, 1, 150 * MS, 0), WAITING);
+	assert_int_equal(stage_ask(&stage, &second, b, 1, 0), WAITING);
+	stage_write(&stage, a, "rate=1/s", MS);
+	engine_run(&stage.engine, 2 * SEC);
+	stage_collect(&stage);
+	assert_int_equal(hasty.waiter.outcome, -EAGAIN);
+	assert_int_equal(second.waiter.outcome, 0);
+	stage_close(&stage);
+}
+
+static void test_a_reader_that_gives_up_while_frozen_has_nothing_granted(void **state)
+{
+	struct guest first, hasty;
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=2");
+	engine_freeze(&stage.engine);
+	assert_int_equal(stage_ask(&stage, &first, a, 1, 0), WAITING);
+	assert_int_equal(stage_ask_within(&stage, &hasty, a, 1, 100 * MS, 0), WAITING);
+	engine_run(&stage.engine, 200 * MS);
+	stage_collect(&stage);
+	assert_int_equal(hasty.waiter.outcome, -EAGAIN);
+	assert_int_equal(first.waiter.outcome, WAITING);
+	engine_thaw(&stage.engine, 300 * MS);
+	engine_go_on(&stage.engine, 300 * MS);
+	stage_collect(&stage);
+	assert_int_equal(first.waiter.outcome, 0);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -754,6 +803,8 @@ int main(void)
 		cmocka_unit_test(test_gauges_are_as_of_the_time_of_refreshing),
 		cmocka_unit_test(test_limiters_that_are_set_to_the_same_share_their_settings),
 		cmocka_unit_test(test_a_refused_change_leaves_no_settings_behind),
+		cmocka_unit_test(test_a_reader_that_gives_up_in_a_late_step_holds_up_no_other),
+		cmocka_unit_test(test_a_reader_that_gives_up_while_frozen_has_nothing_granted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
