@@ -70,7 +70,7 @@ static uint32_t former_of(const struct settings *old, const struct bucket *befor
 static struct window_share share_of_window(const struct limiter *limiter, uint32_t i)
 {
 	if (limiter->holding)
-		return holding_window(limiter->holding, i, limiter->holding->usable);
+		return holding_window_share(limiter->holding, i);
 	return (struct window_share){settings_burst(limiter->settings, i), 0, 1, 0};
 }
 

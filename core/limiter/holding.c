@@ -318,10 +318,18 @@ struct window_share holding_window(const struct holding *holding, uint32_t i, ui
 	uint32_t count = holding_count(holding);
 	u128 whole = (u128)settings_burst(holding->settings, i) * (leaves < count ? leaves : count);
 
-	if (!has_part_alone(holding) || holding->degraded)
+	if (!has_part_alone(holding))
 		return (struct window_share){settings_burst(&holding->share, i), 0, count, 0};
 	return (struct window_share){(uint64_t)(whole / count), (uint32_t)(whole % count), count,
 				     leaves < count ? leaves : count};
+}
+
+struct window_share holding_window_share(const struct holding *holding, uint32_t i)
+{
+	if (holding->degraded)
+		return (struct window_share){settings_burst(&holding->share, i), 0,
+					     holding_count(holding), 0};
+	return holding_window(holding, i, holding->usable);
 }
 
 void holding_share(const struct holding *holding, struct settings *share)

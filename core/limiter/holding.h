@@ -181,11 +181,11 @@ bool holding_is_cut_alike(const struct settings *a, const struct settings *b);
  */
 bool holding_has_numbers(const struct settings *settings);
 
-/*
- * Returns what @leaves of limit @i, which is of windows of the calendar, are worth: exactly, but
- * under `offline` in whole tokens.
- */
+/* Returns what @leaves of limit @i, which is of windows of the calendar, are worth: exactly. */
 struct window_share holding_window(const struct holding *holding, uint32_t i, uint32_t leaves);
+
+/* Returns what this host has of it now: its leaves, or what `offline` gives, in whole tokens. */
+struct window_share holding_window_share(const struct holding *holding, uint32_t i);
 
 /* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);
