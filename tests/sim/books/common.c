@@ -303,6 +303,18 @@ static void print_places(const struct sim *sim, const struct common *common)
 	}
 }
 
+void common_note_time(struct place *place)
+{
+	const struct holding *holding = place->limiter->holding;
+
+	if (!holding || (place->time && place->saved == holding->saved &&
+			 place->changed_zxid == holding->changed_zxid))
+		return;
+	place->saved = holding->saved;
+	place->changed_zxid = holding->changed_zxid;
+	place->time = truth_time(place->host->sim, holding->id, holding->saved);
+}
+
 /* Returns the windows that all hosts together know; NULL: the host has none. */
 static struct quotas_check *quotas_of(struct place *place)
 {
@@ -312,6 +324,7 @@ static struct quotas_check *quotas_of(struct place *place)
 	if (place->is_key || place->partition || !settings_have_windows(settings))
 		return NULL;
 	calendar_check_tune(&place->rate.calendar, settings, true);
+	common_note_time(place);
 	return quotas;
 }
 
@@ -325,7 +338,7 @@ static void check_quotas(struct place *place, const char *unit, uint64_t tokens)
 	if (!tokens || !quotas_of(place))
 		return;
 	window = quotas_check_grant(quotas_of(place), &place->rate.calendar, unit, tokens,
-				    place->limiter->holding->saved, host_now(place->host));
+				    place->time, host_now(place->host));
 	if (!window)
 		return;
 	snprintf(why, WHY_TEXT,
@@ -383,7 +396,7 @@ void common_returns(struct place *place, const char *unit, uint64_t tokens)
 {
 	if (place->common && place->limiter && quotas_of(place))
 		quotas_check_return(quotas_of(place), &place->rate.calendar, unit, tokens,
-				    place->limiter->holding->saved, host_now(place->host));
+				    place->time, host_now(place->host));
 	if (place->common && place->common->rate)
 		fleet_check_return(place->common->rate, unit, tokens, common_now(place->host->sim));
 }

@@ -52,6 +52,9 @@ struct common {
 /* The limiter of @place, if it is known what it is by now. */
 void common_join(struct place *place);
 
+/* Notes the time for which the limits of @place are so on its host, if another one has begun. */
+void common_note_time(struct place *place);
+
 /* As which all hosts know the key @place. */
 void common_join_key(struct place *place);
 

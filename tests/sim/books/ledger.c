@@ -369,6 +369,7 @@ static void check_place(struct sim *sim, struct place *place)
 		place->usable = holding->usable;
 	}
 	place->keeps = common_keeps(place);
+	common_note_time(place);
 	settle_shadow(place);
 	/* Tokens that a host takes in shadow while it holds nothing are told nowhere. */
 	reshared = reshared || (place->host->fleet &&

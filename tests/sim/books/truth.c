@@ -14,6 +14,8 @@
 
 static const char FOLDER[] = "/c/";
 
+enum { GENERATION_BITS = 32 }; /* of a time; the others count how often it was taken back */
+
 static struct truth *find(const struct sim *sim, uint64_t id)
 {
 	struct truth *truth = sim->truths;
@@ -138,6 +140,19 @@ static bool is_order(const struct truth *truth, const struct settings *settings)
 	return overrides_equal(truth->settings.overrides, settings->overrides);
 }
 
+/* Notes since when the limits are so: @saved, which only an election lowers. */
+static void note_generation(struct truth *truth, uint64_t saved)
+{
+	struct taken_back *taken;
+
+	if (saved < truth->saved) {
+		taken = memory_get(sizeof(*taken));
+		*taken = (struct taken_back){truth->taken_back, saved + 1, truth->saved};
+		truth->taken_back = taken;
+	}
+	truth->saved = saved;
+}
+
 /* Tells whether nothing but the order among siblings has changed. */
 static bool come(struct sim *sim, struct truth *truth, const struct record *record,
 		 uint64_t made_zxid)
@@ -153,6 +168,9 @@ static bool come(struct sim *sim, struct truth *truth, const struct record *reco
 	truth->parent = record->parent;
 	truth->settings = overriding_copy(&record->settings);
 	truth->made_zxid = made_zxid;
+	if (!is_same)
+		truth->saved = 0;
+	note_generation(truth, record->saved);
 	if (is_renamed && is_same)
 		move(sim, truth);
 	else
@@ -200,6 +218,16 @@ static void look_at(struct sim *sim, const struct znode *node, const struct znod
 		dues_demand(sim);
 	else
 		sim->disturbed_ns = sim->now_ns;
+}
+
+uint64_t truth_time(const struct sim *sim, uint64_t id, uint64_t saved)
+{
+	const struct truth *truth = truth_of(sim, id);
+	uint64_t times = 0;
+
+	for (const struct taken_back *t = truth ? truth->taken_back : NULL; t; t = t->next)
+		times += t->first <= saved && saved <= t->last;
+	return times << GENERATION_BITS | saved;
 }
 
 void truth_observe(struct zookeeper *zookeeper, const struct commit *commit)
@@ -330,6 +358,12 @@ void truth_free(struct sim *sim)
 	while (sim->truths) {
 		struct truth *next = sim->truths->next;
 
+		while (sim->truths->taken_back) {
+			struct taken_back *taken = sim->truths->taken_back;
+
+			sim->truths->taken_back = taken->next;
+			free(taken);
+		}
 		free(sim->truths->label);
 		free(sim->truths);
 		sim->truths = next;

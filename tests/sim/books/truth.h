@@ -32,6 +32,14 @@ struct truth {
 	struct settings settings;
 	uint64_t quoted_ns; /* until then, at most, a quota may be in force that a service told */
 	struct name *name;  /* NULL as long as its path is not known */
+	uint64_t saved;	    /* the generation since which its limits are so, in its record */
+	struct taken_back *taken_back; /* owned */
+};
+
+/* Generations that an election took back: @first to @last of them come again. */
+struct taken_back {
+	struct taken_back *next;
+	uint64_t first, last;
 };
 
 /* zookeeper->observe of a simulator's coordinator. */
@@ -42,6 +50,12 @@ struct fleet_check *truth_rate(const struct sim *sim, const char *path);
 
 /* Limiter @id; NULL: there never was one. */
 const struct truth *truth_of(const struct sim *sim, uint64_t id);
+
+/*
+ * Returns the time that begins now on a host for which the limits of limiter @id are of generation
+ * @saved: another one if elections took that generation back, and it came again.
+ */
+uint64_t truth_time(const struct sim *sim, uint64_t id, uint64_t saved);
 
 /* A service told of a quota of limiter @id for @reset_ns. */
 void truth_quoted(struct sim *sim, uint64_t id, uint64_t reset_ns);

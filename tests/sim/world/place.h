@@ -93,6 +93,8 @@ struct place {
 	uint64_t most_tokens;	 /* of a top: that a reader waits for in it, then */
 	bool always_waits;	 /* since then readers here have lacked tokens */
 	bool uses_keys;		 /* since then it has had keys with a rate each */
+	uint64_t saved, time;	 /* its limits are of that generation, see truth_time(), ... */
+	uint64_t changed_zxid;	 /* ... as its host has known them since that write */
 	uint32_t usable;	 /* partitions, after the last step */
 	uint32_t keeps;		 /* after the last step, or all: see common_keeps() */
 	struct fleet_asks asks;	 /* of readers of this host */
