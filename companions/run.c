@@ -291,8 +291,8 @@ static size_t read_first_line(int from, char line[LINE_BYTES])
 }
 
 /*
- * How its first line says that it went. Of one that is understood in part, such as 429 with a date
- * to retry after, the first word counts.
+ * How its first line says that it went. Of one that is understood in part, and does not begin with
+ * a HTTP status, the first word counts.
  */
 static bool parse_outcome(const char *line, struct outcome *outcome)
 {
@@ -300,8 +300,10 @@ static bool parse_outcome(const char *line, struct outcome *outcome)
 	const char *text = first;
 
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(line, "\n"), line);
-	if (!feedback_parse(&text, outcome, error))
-		return true;
+	if (!feedback_parse(&text, outcome, error)) {
+		feedback_at(outcome, time(NULL));
+		return outcome->kind != OUTCOME_NONE;
+	}
 	end = first + strspn(first, BLANKS);
 	end[strcspn(end, BLANKS)] = '\0';
 	text = first;

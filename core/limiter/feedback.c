@@ -5,7 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_TEXT = 256, STATUS_DIGITS = 3 };
+enum {
+	LINE_TEXT = 256,
+	STATUS_DIGITS = 3,
+	EPOCH_DIGITS = 10,
+	EPOCH_MS_DIGITS = 13,
+	DATE_WORDS = 5
+};
+
+static const uint64_t EPOCH_LEAST_S = UINT64_C(1000000000); /* 2001; no duration is so long */
 
 static const char BLANKS[] = " \t\r\v\f";
 static const char DIGITS[] = "0123456789";
@@ -73,9 +81,10 @@ static const char *const SAID_NAMES[SAID_COUNT] = {
 	[SAID_LIMIT] = "limit=",	  [SAID_WINDOW] = "window=",	   [SAID_UNIT] = "unit=",
 };
 
-/* Their values: tokens, or ns. */
+/* Their values: tokens, or ns; or times. */
 struct said {
 	uint64_t values[SAID_COUNT];
+	int64_t at_s[SAID_COUNT]; /* of those that may be a time: since 1970; 0: it is none */
 	bool has[SAID_COUNT];
 	char unit[UNIT_TEXT];
 };
@@ -109,6 +118,27 @@ static int parse_time(const char *value, uint64_t *ns)
 		err = *value ? -EINVAL : 0;
 	}
 	return err;
+}
+
+/*
+ * Reads a time since 1970, in seconds, with decimals that do not count, or in milliseconds: no
+ * duration has so many digits.
+ */
+static bool parse_epoch(const char *value, int64_t *at_s)
+{
+	size_t whole = strspn(value, DIGITS);
+	size_t rest = value[whole] == '.' ? 1 + strspn(value + whole + 1, DIGITS) : 0;
+	char digits[QUANTITY_TEXT];
+	uint64_t number, s;
+
+	if (value[whole + rest] || (whole != EPOCH_DIGITS && whole != EPOCH_MS_DIGITS) ||
+	    text_copy(value, whole, digits, sizeof(digits)) || count_parse(digits, &number))
+		return false;
+	s = whole == EPOCH_DIGITS ? number : number / 1000;
+	if (s < EPOCH_LEAST_S)
+		return false;
+	*at_s = (int64_t)s;
+	return true;
 }
 
 /* Reads @value of @which, which is not empty. */
@@ -147,13 +177,23 @@ static int parse_word(const char *word, bool may_retry, struct said *said, char 
 		return text_refuse(-EINVAL, error, word, GRAMMAR);
 	if (!*value)
 		return 0;
-	said->has[which] = true;
-	if (which == SAID_UNIT)
-		return amount_read_unit(value, strlen(value), said->unit)
-			       ? 0
-			       : text_refuse(-EINVAL, error, value, UNIT_WHY);
+	if (which == SAID_UNIT) {
+		if (!amount_read_unit(value, strlen(value), said->unit))
+			return text_refuse(-EINVAL, error, value, UNIT_WHY);
+		said->has[which] = true;
+		return 0;
+	}
+	if ((which == SAID_RETRY_AFTER || which == SAID_RESET) &&
+	    parse_epoch(value, &said->at_s[which])) {
+		said->has[which] = true;
+		return 0;
+	}
 	err = parse_value((enum said_word)which, value, &said->values[which], &grammar);
-	return err ? text_refuse(err, error, word, grammar) : 0;
+	said->has[which] = !err;
+	if (!err)
+		return 0;
+	said->values[which] = 0;
+	return text_refuse(err, error, word, grammar);
 }
 
 /* Has @outcome say what @said does. */
@@ -169,6 +209,8 @@ static int note_said(const struct said *said, struct outcome *outcome, char erro
 	if (has[SAID_LIMIT] && !has[SAID_WINDOW])
 		return text_refuse(-EINVAL, error, "limit", "needs window=DURATION");
 	outcome->retry_after_ns = values[SAID_RETRY_AFTER];
+	outcome->retry_at_s = said->at_s[SAID_RETRY_AFTER];
+	outcome->reset_at_s = said->at_s[SAID_RESET];
 	outcome->has_remaining = has[SAID_REMAINING];
 	outcome->remaining = values[SAID_REMAINING];
 	outcome->reset_ns = values[has[SAID_RESET] ? SAID_RESET : SAID_WINDOW];
@@ -180,48 +222,88 @@ static int note_said(const struct said *said, struct outcome *outcome, char erro
 }
 
 /* Reads the words behind an outcome, which @word is the first of; it may be NULL. */
-static int parse_words(char *word, char *rest, bool is_status, struct outcome *outcome,
-		       char error[ERROR_TEXT])
+static int parse_words(char *word, char *rest, struct outcome *outcome, char error[ERROR_TEXT])
 {
-	bool may_retry = is_status || outcome->kind == OUTCOME_THROTTLED;
+	bool may_retry = outcome->kind == OUTCOME_THROTTLED;
 	struct said said = {0};
 	int err = 0;
 
 	while (word && !err) {
-		/* A date is the other form that HTTP has, and the engine has no calendar. */
-		if (!is_status || !is_date(word)) {
-			err = parse_word(word, may_retry, &said, error);
-			word = next_word(&rest);
-			continue;
-		}
-		do {
-			word = next_word(&rest);
-		} while (word && !strchr(word, '='));
+		err = parse_word(word, may_retry, &said, error);
+		word = next_word(&rest);
 	}
 	return err ? err : note_said(&said, outcome, error);
+}
+
+/* Skips what may follow `Wed,` in a date. Returns the next word, or NULL. */
+static char *skip_date(char **rest)
+{
+	char *word = next_word(rest);
+
+	for (int i = 0; i < DATE_WORDS && word && !strchr(word, '='); i++)
+		word = next_word(rest);
+	return word;
+}
+
+/*
+ * Reads those behind a status, which count as far as they are understood: @error is of the first
+ * that is not. Of a line that is not understood in part no quota counts: it may be of something
+ * else.
+ */
+static void parse_status_words(char *word, char *rest, struct outcome *outcome,
+			       char error[ERROR_TEXT])
+{
+	struct said said = {0};
+	char wrong[ERROR_TEXT];
+
+	while (word) {
+		/* A date is the other form that HTTP has, and the engine has no calendar. */
+		if (is_date(word)) {
+			word = skip_date(&rest);
+			continue;
+		}
+		if (parse_word(word, true, &said, wrong) && !*error)
+			strcpy(error, wrong);
+		word = next_word(&rest);
+	}
+	if (said.has[SAID_LIMIT] && !said.has[SAID_WINDOW]) {
+		said.has[SAID_LIMIT] = false;
+		said.values[SAID_LIMIT] = 0;
+	}
+	if (!*error && !note_said(&said, outcome, error))
+		return;
+	outcome->retry_after_ns = said.values[SAID_RETRY_AFTER];
+	outcome->retry_at_s = said.at_s[SAID_RETRY_AFTER];
+}
+
+/* Tells whether @word is a HTTP status, of three digits. */
+static bool is_status(const char *word)
+{
+	return strspn(word, DIGITS) == STATUS_DIGITS && !word[STATUS_DIGITS];
 }
 
 static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT])
 {
 	char *rest = line, *word = next_word(&rest);
-	bool is_status = strlen(word) == STATUS_DIGITS && strspn(word, DIGITS) == STATUS_DIGITS;
 	unsigned int kind = 0;
 	int err;
 
-	*outcome = (struct outcome){.count = 1};
-	if (is_status) {
-		kind = kind_of_status(word);
-	} else {
-		while (kind < OUTCOME_COUNT && strcmp(word, KINDS[kind]) != 0)
-			kind++;
-		if (kind == OUTCOME_COUNT)
-			return text_refuse(-EINVAL, error, word, GRAMMAR);
+	*outcome = (struct outcome){.count = 1, .is_status = is_status(word)};
+	if (outcome->is_status) {
+		outcome->kind = kind_of_status(word);
+		word = next_word(&rest);
+		parse_status_words(word, rest, outcome, error);
+		return 0;
 	}
+	while (kind < OUTCOME_COUNT && strcmp(word, KINDS[kind]) != 0)
+		kind++;
+	if (kind == OUTCOME_COUNT)
+		return text_refuse(-EINVAL, error, word, GRAMMAR);
 	outcome->kind = (enum outcome_kind)kind;
 	word = next_word(&rest);
 	if (kind == OUTCOME_NONE)
 		outcome->count = 0;
-	else if (word && !is_status && strspn(word, DIGITS)) {
+	else if (word && strspn(word, DIGITS)) {
 		err = count_parse(word, &outcome->count);
 		if (err == -EINVAL)
 			return text_refuse(err, error, word, GRAMMAR);
@@ -229,7 +311,27 @@ static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT
 			return text_refuse(-ERANGE, error, word, "out of bounds: 1 to 1e9");
 		word = next_word(&rest);
 	}
-	return parse_words(word, rest, is_status, outcome, error);
+	return parse_words(word, rest, outcome, error);
+}
+
+/*
+ * Copies the line at @text, of @length bytes. Of one that is too long, and begins with a status,
+ * the words for which there is room count. False: it is too long.
+ */
+static bool copy_line(const char *text, size_t length, char line[LINE_TEXT], char error[ERROR_TEXT])
+{
+	char first[STATUS_DIGITS + 1];
+
+	if (!text_copy(text, length, line, LINE_TEXT))
+		return true;
+	(void)text_refuse(-EINVAL, error, text, "the line is too long");
+	if (text_copy(text, strcspn(text, " \t\r\v\f"), first, sizeof(first)) || !is_status(first))
+		return false;
+	snprintf(line, LINE_TEXT, "%.*s", LINE_TEXT - 1, text);
+	/* The last word may be cut. */
+	for (size_t end = strlen(line); !strchr(BLANKS, line[end - 1]); end--)
+		line[end - 1] = '\0';
+	return true;
 }
 
 int feedback_parse(const char **text, struct outcome *outcome, char error[ERROR_TEXT])
@@ -240,9 +342,35 @@ int feedback_parse(const char **text, struct outcome *outcome, char error[ERROR_
 	*text += strspn(*text, " \t\n\r\v\f");
 	if (!**text)
 		return -ENOENT;
+	*error = '\0';
 	length = strcspn(*text, "\n");
-	if (text_copy(*text, length, line, sizeof(line)))
-		return text_refuse(-EINVAL, error, *text, "the line is too long");
+	if (!copy_line(*text, length, line, error))
+		return -EINVAL;
 	*text += length;
 	return parse_line(line, outcome, error);
+}
+
+/* Returns the time from @wall_s to @at_s; 0: that is over, or so far away that a clock is wrong. */
+static uint64_t until(int64_t at_s, int64_t wall_s)
+{
+	uint64_t left_s = at_s > wall_s ? (uint64_t)(at_s - wall_s) : 0;
+
+	return left_s <= DURATION_MAX_NS / NSEC_PER_SEC ? left_s * NSEC_PER_SEC : 0;
+}
+
+void feedback_void_quota(struct outcome *outcome)
+{
+	outcome->has_remaining = outcome->has_limit = false;
+	memset(outcome->unit, 0, sizeof(outcome->unit));
+}
+
+void feedback_at(struct outcome *outcome, int64_t wall_s)
+{
+	if (outcome->retry_at_s)
+		outcome->retry_after_ns = until(outcome->retry_at_s, wall_s);
+	if (outcome->reset_at_s)
+		outcome->reset_ns = until(outcome->reset_at_s, wall_s);
+	if (outcome->reset_at_s && !outcome->reset_ns && outcome->remaining != UINT64_MAX)
+		outcome->has_remaining = false;
+	outcome->retry_at_s = outcome->reset_at_s = 0;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Of a write of 4095 bytes: `ok` and a newline are three. One more is to find the end. */
 enum { OUTCOMES_PER_WRITE = 4095 / 3 + 2 };
@@ -180,18 +181,71 @@ static void write_charge(struct daemon *daemon, struct handle *handle, const str
 		fuse_reply_write(caller->request, size);
 }
 
-/* Says which of @outcomes is of a unit that @limiter does not have. */
-static void refuse_unit(struct daemon *daemon, const struct limiter *limiter, uint32_t uid,
-			const struct outcome *outcomes, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const char *unit = outcomes[i].unit;
+/* The outcomes in a write to feedback, and the first thing that is wrong in it. */
+struct report {
+	struct outcome outcomes[OUTCOMES_PER_WRITE];
+	size_t count;
+	int err; /* 0; or why all is refused */
+	/* Why; or the first that counts as nothing behind a status; else "". */
+	char why[ERROR_TEXT];
+	size_t line; /* that is of; 0: none is known */
+};
 
-		if (!*unit || settings_have_unit(limiter_settings(limiter), unit))
+static size_t line_at(const char *text, const char *at)
+{
+	size_t line = 1;
+
+	while (text < at)
+		line += *text++ == '\n';
+	return line;
+}
+
+static void read_report(const char *text, struct report *report)
+{
+	int64_t wall_s = time(NULL);
+	char why[ERROR_TEXT];
+	const char *at = text;
+
+	report->count = report->line = 0;
+	*report->why = '\0';
+	while (!(report->err = feedback_parse(&at, &report->outcomes[report->count], why))) {
+		feedback_at(&report->outcomes[report->count++], wall_s);
+		if (!*why || *report->why)
 			continue;
-		daemon_refused(daemon, uid, "unit=%s: the rate of the limiter has no such unit",
-			       unit);
+		strcpy(report->why, why);
+		report->line = line_at(text, at);
+	}
+	if (report->err == -ENOENT && report->count) {
+		report->err = 0;
 		return;
+	}
+	strcpy(report->why, report->err == -ENOENT ? "no outcome is given" : why);
+	report->line = line_at(text, at);
+	if (report->err == -ENOENT)
+		report->err = -EINVAL;
+}
+
+/*
+ * Looks for outcomes of a unit that @limiter does not have: one that was told by a HTTP status
+ * counts, but for the quota; another one refuses @report.
+ */
+static void check_units(const struct limiter *limiter, struct report *report)
+{
+	for (size_t i = 0; i < report->count && !report->err; i++) {
+		struct outcome *outcome = &report->outcomes[i];
+
+		if (!*outcome->unit || settings_have_unit(limiter_settings(limiter), outcome->unit))
+			continue;
+		if (!*report->why || !outcome->is_status) {
+			snprintf(report->why, sizeof(report->why),
+				 "unit=%s: the rate of the limiter has no such unit",
+				 outcome->unit);
+			report->line = 0;
+		}
+		if (outcome->is_status)
+			feedback_void_quota(outcome);
+		else
+			report->err = -EINVAL;
 	}
 }
 
@@ -199,32 +253,28 @@ static void refuse_unit(struct daemon *daemon, const struct limiter *limiter, ui
 static void write_feedback(struct daemon *daemon, struct handle *handle,
 			   const struct caller *caller, const char *text, size_t size)
 {
-	struct outcome outcomes[OUTCOMES_PER_WRITE];
-	char error[ERROR_TEXT] = "no outcome is given";
-	const char *at = text;
-	size_t count = 0, line = 1;
-	int err, wrong;
+	uint64_t now_ns = clock_ns();
+	struct report report;
+	int err;
 
-	while (!(wrong = feedback_parse(&at, &outcomes[count], error)))
-		count++;
-	if (wrong == -ENOENT)
-		wrong = count ? 0 : -EINVAL;
-	while (text < at)
-		line += *text++ == '\n';
+	read_report(text, &report);
 	daemon_lock(daemon);
 	err = check_limiter(daemon, handle, caller->uid);
-	if (!err && wrong) {
-		err = wrong;
-		if (line > 1)
-			daemon_refused(daemon, caller->uid, "line %zu: %s", line, error);
-		else
-			daemon_refused(daemon, caller->uid, "%s", error);
-	} else if (!err && (!caller->again || !state_was_done(daemon->state, caller->unique))) {
+	if (!err && (!caller->again || !state_was_done(daemon->state, caller->unique))) {
+		/* Settings of other hosts may be about to follow. */
+		engine_run(&daemon->engine, now_ns);
+		check_units(handle->limiter, &report);
+		if (report.line > 1)
+			daemon_refused(daemon, caller->uid, "line %zu: %s", report.line,
+				       report.why);
+		else if (*report.why)
+			daemon_refused(daemon, caller->uid, "%s", report.why);
+		err = report.err;
+	}
+	if (!err && (!caller->again || !state_was_done(daemon->state, caller->unique))) {
 		state_done(daemon->state, caller->unique);
-		err = engine_feedback(&daemon->engine, handle->limiter, outcomes, count,
-				      clock_ns());
-		if (err == -EINVAL)
-			refuse_unit(daemon, handle->limiter, caller->uid, outcomes, count);
+		err = engine_feedback(&daemon->engine, handle->limiter, report.outcomes,
+				      report.count, now_ns);
 		state_taken(daemon->state, handle->limiter);
 	}
 	daemon_unlock(daemon);

@@ -498,6 +498,13 @@ case_below_xargs_a_refusal_is_no_success() {
 	says 'the output does not begin with how it went'
 }
 
+case_a_quota_alone_says_nothing_of_how_it_went() {
+	fake
+	run 0 "$f" --output -- echo 'quota remaining=1 reset=1s'
+	says 'the output does not begin with how it went'
+	reported ok
+}
+
 case_the_terminal_interrupts_the_command_once() {
 	fake
 	python3 "$CASES/screen.py" interrupt_once "$RATEFS" "$f"

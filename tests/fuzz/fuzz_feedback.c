@@ -6,6 +6,8 @@
 #include "core/limiter/feedback.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void check_refusal(int err, const char error[ERROR_TEXT])
@@ -57,6 +59,7 @@ static void try_feedback(const char *text, const struct backoff *backoff)
 		FUZZ_CHECK(outcome.kind < OUTCOME_COUNT);
 		FUZZ_CHECK(!outcome.count == (outcome.kind == OUTCOME_NONE));
 		FUZZ_CHECK(outcome.count <= OUTCOMES_MAX);
+		feedback_at(&outcome, 1700000000);
 		FUZZ_CHECK(outcome.retry_after_ns <= DURATION_MAX_NS);
 		check_quota(&outcome);
 		now_ns += outcome.count;
@@ -71,6 +74,28 @@ static void try_feedback(const char *text, const struct backoff *backoff)
 		FUZZ_CHECK(at == end);
 	else
 		check_refusal(err, error);
+}
+
+/* Whatever a service writes behind a status, it counts. */
+static void try_status(const char *status, const char *text)
+{
+	size_t length = strcspn(text, "\n");
+	char error[ERROR_TEXT], *line = malloc(length + sizeof("429 "));
+	struct outcome outcome;
+	const char *at = line;
+
+	if (!line)
+		return;
+	snprintf(line, length + sizeof("429 "), "%s %.*s", status, (int)length, text);
+	FUZZ_CHECK(!feedback_parse(&at, &outcome, error));
+	FUZZ_CHECK(outcome.is_status && outcome.kind == OUTCOME_THROTTLED && outcome.count == 1);
+	FUZZ_CHECK(at == line + strlen(line));
+	/* Of a line that is not understood no quota counts. */
+	FUZZ_CHECK(!*error || !outcome_tells_quota(&outcome));
+	feedback_at(&outcome, 1700000000);
+	FUZZ_CHECK(outcome.retry_after_ns <= DURATION_MAX_NS);
+	check_quota(&outcome);
+	free(line);
 }
 
 /* A printed text is read as the same. */
@@ -126,6 +151,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	FUZZ_CHECK(backoff_setting_parse("linear step=7us max=1min after=2", &linear, error) == 0);
 	try_feedback(text, &exponential);
 	try_feedback(text, &linear);
+	try_status("429", text);
+	try_status("503", text);
 	try_adapt(text);
 	try_backoff(text);
 	free(text);

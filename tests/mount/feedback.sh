@@ -70,11 +70,11 @@ case_a_word_that_is_no_outcome_is_refused() {
 	start
 	limiter orders
 	local text
-	for text in x OK 'ok five' 'ok 1 2' 20 2000 'ok retry-after=1s' '429 retry-after=soon' ' ' \
-		$'\n\n'; do
+	for text in x OK 'ok five' 'ok 1 2' 20 2000 'ok retry-after=1s' \
+		'throttled retry-after=soon' ' ' $'\n\n'; do
 		refused EINVAL write "$m/orders/feedback" "$text"
 	done
-	for text in 'ok 0' 'throttled 1000000001' '429 retry-after=3651d'; do
+	for text in 'ok 0' 'throttled 1000000001' 'throttled retry-after=3651d'; do
 		refused ERANGE write "$m/orders/feedback" "$text"
 	done
 	is 'with a zero byte' "$(printf 'ok\0' | "$CLIENT" write "$m/orders/feedback" -)" EINVAL
@@ -278,18 +278,46 @@ case_no_more_is_granted_than_the_service_says_is_left() {
 	counts orders service_left max
 }
 
+case_a_status_counts_whatever_a_service_writes_behind_it() {
+	start
+	limiter orders
+	echo 'exponential initial=1ms max=1h' > "$m/orders/backoff"
+	local text count=0
+	for text in '429 retry-after=soon' '503 retry-after=-1' '429 retry-after=1e3' \
+		'429 retry-after= 30' '429 Too Many Requests' '429 remaining=12' '429 unit=tpm' \
+		'429 unit=tpm remaining=0 reset=1h' \
+		'429 retry-after=Wed, 21 Oct 2026 07:28:00 GMT' \
+		"429 $(printf 'x%.0s' {1..3000})"; do
+		echo "$text" > "$m/orders/feedback" || fail "$text"
+		count=$((count + 1))
+		counts orders throttled $count
+	done
+	counts orders service_left max
+	printf 'ok\n429 retry-after=soon\n429 left=5\n' > "$d/doubtful"
+	"$CLIENT" write "$m/orders/feedback" - < "$d/doubtful"
+	like 'last error' "$(cat "$m/last_error")" "^line 2: 'retry-after=soon': not a duration"
+	counts orders throttled $((count + 2))
+	echo "429 retry-after=$(($(date +%s) + 600))" > "$m/orders/feedback"
+	like 'the pause' "$(counter orders backoff_paused_seconds)" '^(59[0-9]|600)\.'
+	echo '429 remaining=0 reset=9999d' > "$m/orders/feedback"
+	echo "429 remaining=0 reset=$(date +%s)s" > "$m/orders/feedback"
+	counts orders service_left max
+	echo "429 remaining=7 reset=$(($(date +%s) + 600))" > "$m/orders/feedback"
+	counts orders service_left 7
+}
+
 case_a_quota_that_cannot_be_is_refused() {
 	start
 	limiter orders
 	local text
-	for text in '200 remaining=12' '200 limit=5' '200 remaining=x reset=1s' 'quota 5' \
-		'200 remaining=1 reset=soon' '200 remaining=1 reset=1s reset=2s' '200 left=5'; do
+	for text in 'ok remaining=12' 'ok limit=5' 'ok remaining=x reset=1s' 'quota 5' \
+		'ok remaining=1 reset=soon' 'ok remaining=1 reset=1s reset=2s' 'ok left=5'; do
 		refused EINVAL write "$m/orders/feedback" "$text"
 	done
 	like 'last error' "$(cat "$m/last_error")" \
 		'remaining=N reset=DURATION limit=N window=DURATION'
-	for text in '200 remaining=100000000000000 reset=1s' '200 remaining=1 reset=1700000000' \
-		'200 remaining=1 window=0'; do
+	for text in 'ok remaining=100000000000000 reset=1s' 'ok remaining=1 reset=999999999' \
+		'ok remaining=1 window=0'; do
 		refused ERANGE write "$m/orders/feedback" "$text"
 	done
 	counts orders ok 0

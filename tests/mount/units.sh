@@ -174,7 +174,7 @@ case_a_service_tells_what_is_left_of_a_unit() {
 	waiting llm 1
 	like why "$(cat "$m/llm/why")" \
 		'^llm service: tpm=600 left until 3[56][0-9]{2}\.[0-9] s from now$'
-	refused EINVAL write "$m/llm/feedback" $'ok\n200 unit=rpm remaining=0 reset=1h'
+	refused EINVAL write "$m/llm/feedback" $'ok\nok unit=rpm remaining=0 reset=1h'
 	like 'last error' "$(cat "$m/last_error")" 'unit=rpm: the rate of the limiter has no such'
 	counts llm ok 1
 	killed
