@@ -249,6 +249,8 @@ static void check_units(const struct limiter *limiter, struct report *report)
 	}
 }
 
+static const char COUNTED[] = "counted, but for ";
+
 /* Reports outcomes: all of one write count, or none. */
 static void write_feedback(struct daemon *daemon, struct handle *handle,
 			   const struct caller *caller, const char *text, size_t size)
@@ -265,10 +267,11 @@ static void write_feedback(struct daemon *daemon, struct handle *handle,
 		engine_run(&daemon->engine, now_ns);
 		check_units(handle->limiter, &report);
 		if (report.line > 1)
-			daemon_refused(daemon, caller->uid, "line %zu: %s", report.line,
-				       report.why);
+			daemon_refused(daemon, caller->uid, "line %zu: %s%s", report.line,
+				       report.err ? "" : COUNTED, report.why);
 		else if (*report.why)
-			daemon_refused(daemon, caller->uid, "%s", report.why);
+			daemon_refused(daemon, caller->uid, "%s%s", report.err ? "" : COUNTED,
+				       report.why);
 		err = report.err;
 	}
 	if (!err && (!caller->again || !state_was_done(daemon->state, caller->unique))) {

@@ -295,7 +295,8 @@ case_a_status_counts_whatever_a_service_writes_behind_it() {
 	counts orders service_left max
 	printf 'ok\n429 retry-after=soon\n429 left=5\n' > "$d/doubtful"
 	"$CLIENT" write "$m/orders/feedback" - < "$d/doubtful"
-	like 'last error' "$(cat "$m/last_error")" "^line 2: 'retry-after=soon': not a duration"
+	like 'last error' "$(cat "$m/last_error")" \
+		"^line 2: counted, but for 'retry-after=soon': not a duration"
 	counts orders throttled $((count + 2))
 	echo "429 retry-after=$(($(date +%s) + 600))" > "$m/orders/feedback"
 	like 'the pause' "$(counter orders backoff_paused_seconds)" '^(59[0-9]|600)\.'
