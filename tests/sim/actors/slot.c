@@ -176,7 +176,7 @@ static void check_key(struct sim *sim, const struct place *key)
 
 /*
  * @opener was answered with @err: one that allows itself a time is refused no sooner, nor does it
- * wait longer, but for a search of leases.
+ * wait longer, but for a search of leases, or while its host is paused.
  */
 static void check_time(struct sim *sim, const struct opener *opener, int err)
 {
@@ -186,7 +186,7 @@ static void check_time(struct sim *sim, const struct opener *opener, int err)
 	uint64_t ns = waited ? now_ns - reader->waiter.asked_ns : 0;
 	uint64_t most_ns = within_ns > ENGINE_PATIENCE_NS ? within_ns : ENGINE_PATIENCE_NS;
 
-	if (within_ns != NEVER_NS && ns > most_ns && !reader->place->host->paused)
+	if (within_ns != NEVER_NS && ns > most_ns && !reader->place->host->resumes)
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, "an opener waited for too long");
 	if (err == -EAGAIN && (within_ns == NEVER_NS || ns < within_ns))
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, "an opener was refused too soon");

@@ -490,7 +490,9 @@ void host_resume(struct host *host)
 	link_resume(host->link);
 	for (struct place *p = host->places; p; p = p->next)
 		common_late(p);
+	host->resumes = true;
 	host_step(host);
+	host->resumes = false;
 	/* The readers that have come meanwhile are all there now. */
 	for (size_t i = 0; i < count && host->state != HOST_DOWN; i++) {
 		act(sim, host->commands[i]);

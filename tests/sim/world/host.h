@@ -40,6 +40,7 @@ struct host {
 	char name[16];
 	enum host_state state;
 	bool paused;
+	bool resumes;	    /* its first step after that */
 	unsigned int life;  /* counts processes */
 	struct clock clock; /* the engine's, and the holder's */
 	struct clock waiter_clock;
