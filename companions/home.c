@@ -39,19 +39,52 @@ int home_find(const char *limiter, char home[PATH_MAX])
 	return 0;
 }
 
-void home_rate(const char *home, struct settings *settings)
+/* Reads the setting @id in @home into @settings. False: it cannot be read. */
+static bool read_setting(const char *home, enum setting_id id, struct settings *settings)
 {
 	int directory = open(home, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char text[SETTING_TEXT], error[ERROR_TEXT];
+	int err;
 
-	*settings = SETTINGS_DEFAULT;
 	if (directory < 0)
-		return;
-	if (!store_read(directory, "rate", text, sizeof(text))) {
+		return false;
+	err = store_read(directory, setting_name(id), text, sizeof(text));
+	if (!err) {
 		text[strcspn(text, "\n")] = '\0';
-		(void)setting_parse(SETTING_RATE, text, settings, error);
+		err = setting_parse(id, text, settings, error);
 	}
 	close(directory);
+	return !err;
+}
+
+void home_rate(const char *home, struct settings *settings)
+{
+	*settings = SETTINGS_DEFAULT;
+	(void)read_setting(home, SETTING_RATE, settings);
+}
+
+uint64_t home_retry_max(const char *home)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+	char directory[PATH_MAX], *slash;
+	uint64_t most_ns = 0;
+	bool has_one = false;
+
+	if (!realpath(home, directory))
+		return BACKOFF_TIME_MAX_NS;
+	while (read_setting(directory, SETTING_BACKOFF, &settings)) {
+		const struct backoff *backoff = &settings.backoff;
+
+		if (backoff->kind != BACKOFF_NONE) {
+			has_one = true;
+			most_ns = backoff->retry_max_ns > most_ns ? backoff->retry_max_ns : most_ns;
+		}
+		slash = strrchr(directory, '/');
+		if (!slash || slash == directory)
+			break;
+		*slash = '\0';
+	}
+	return has_one ? most_ns : BACKOFF_TIME_MAX_NS;
 }
 
 void home_explain(const char *limiter, char reason[ERROR_TEXT])

@@ -18,6 +18,12 @@ int home_find(const char *limiter, char home[PATH_MAX]);
 void home_rate(const char *home, struct settings *settings);
 
 /*
+ * Returns for how many ns a service may ask for a pause, of @home and the limiters above it: the
+ * longest retry-max of those that have a back-off; a day if none has.
+ */
+uint64_t home_retry_max(const char *home);
+
+/*
  * Finds why a reader of @limiter that may wait for any time was refused a moment ago: the sentence
  * in last_error of its tree, or strerror() of EBUSY.
  */

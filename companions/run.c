@@ -444,21 +444,28 @@ static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns
 	return ran && ending.outcome.kind == OUTCOME_THROTTLED;
 }
 
+/* Sleeps for as long as the service asked, up to what back-offs let it ask. */
+static void wait_to_retry(const struct job *job, uint64_t asked_ns)
+{
+	uint64_t most_ns = asked_ns ? home_retry_max(job->home) : 0;
+	uint64_t wait_ns = asked_ns < most_ns ? asked_ns : most_ns;
+	struct timespec pause = {
+		.tv_sec = (time_t)(wait_ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(wait_ns % NSEC_PER_SEC),
+	};
+
+	while (nanosleep(&pause, &pause) && errno == EINTR)
+		;
+}
+
 static int run_with_token(const struct job *job)
 {
 	uint64_t retry_after_ns;
 	int status;
 
 	for (uint64_t left = job->retries;
-	     try_once(job, left > 0, &retry_after_ns, &status) && left && !told_to_end; left--) {
-		struct timespec pause = {
-			.tv_sec = (time_t)(retry_after_ns / NSEC_PER_SEC),
-			.tv_nsec = (long)(retry_after_ns % NSEC_PER_SEC),
-		};
-
-		while (nanosleep(&pause, &pause) && errno == EINTR)
-			;
-	}
+	     try_once(job, left > 0, &retry_after_ns, &status) && left && !told_to_end; left--)
+		wait_to_retry(job, retry_after_ns);
 	return status;
 }
 

@@ -38,14 +38,25 @@ static void set_delay(struct backoff_state *state, const struct backoff *backoff
 	state->delay_ns = base_ns < 1 ? 1 : (uint64_t)llround(base_ns);
 }
 
-static void pause_for(struct backoff_state *state, uint64_t pause_ns, uint64_t now_ns)
+static uint64_t later(uint64_t one_ns, uint64_t other_ns)
 {
-	uint64_t begin_ns = state->until_ns > now_ns ? state->until_ns : now_ns;
+	return one_ns > other_ns ? one_ns : other_ns;
+}
+
+static uint64_t earlier(uint64_t one_ns, uint64_t other_ns)
+{
+	return one_ns < other_ns ? one_ns : other_ns;
+}
+
+/* A pause of the delay, and of @asked_ns if that is longer. */
+static void make_pause(struct backoff_state *state, uint64_t asked_ns, uint64_t now_ns)
+{
+	uint64_t begin_ns = later(state->until_ns, now_ns);
 
 	state->pauses++;
-	if (now_ns + pause_ns <= begin_ns)
-		return;
-	state->until_ns = now_ns + pause_ns;
+	state->delayed_ns = later(state->delayed_ns, now_ns + state->delay_ns);
+	state->asked_ns = later(state->asked_ns, now_ns + asked_ns);
+	state->until_ns = later(state->delayed_ns, state->asked_ns);
 	state->paused_ns += state->until_ns - begin_ns;
 }
 
@@ -100,9 +111,7 @@ void backoff_throttled(struct backoff_state *state, const struct backoff *backof
 	state->ups += steps;
 	state->streak = 0;
 	set_delay(state, backoff, base_ns, !(first && steps == 1));
-	if (least_ns > backoff->max_ns)
-		least_ns = backoff->max_ns;
-	pause_for(state, least_ns > state->delay_ns ? least_ns : state->delay_ns, now_ns);
+	make_pause(state, earlier(least_ns, backoff->retry_max_ns), now_ns);
 }
 
 void backoff_succeeded(struct backoff_state *state, const struct backoff *backoff, uint64_t count,
@@ -120,26 +129,31 @@ void backoff_succeeded(struct backoff_state *state, const struct backoff *backof
 	if (steps)
 		set_delay(state, backoff, base_ns, true);
 	if (state->until_ns <= now_ns)
-		pause_for(state, state->delay_ns, now_ns);
+		make_pause(state, 0, now_ns);
 }
 
 void backoff_retune(struct backoff_state *state, const struct backoff *backoff, uint64_t now_ns)
 {
-	uint64_t end_ns = now_ns;
+	uint64_t until_ns;
 
 	if (backoff->kind == BACKOFF_NONE) {
 		state->base_ns = 0;
 		state->delay_ns = 0;
-	} else {
-		end_ns += backoff->max_ns;
+	} else if (state->base_ns > 0) {
+		double base_ns = fmin(state->base_ns, (double)backoff->max_ns);
+
 		/* A delay within the bounds stays as it was drawn. */
-		if (state->base_ns > 0 && (state->base_ns < (double)backoff->initial_ns ||
-					   state->delay_ns > backoff->max_ns))
-			set_delay(state, backoff, fmin(state->base_ns, (double)backoff->max_ns),
-				  true);
+		if (base_ns < (double)backoff->initial_ns || state->delay_ns > backoff->max_ns)
+			set_delay(state, backoff, base_ns, true);
+		else
+			state->base_ns = base_ns;
 	}
-	if (state->until_ns > end_ns) {
-		state->paused_ns -= state->until_ns - end_ns;
-		state->until_ns = end_ns;
+	/* Without a back-off both end now. */
+	state->delayed_ns = earlier(state->delayed_ns, now_ns + backoff->max_ns);
+	state->asked_ns = earlier(state->asked_ns, now_ns + backoff->retry_max_ns);
+	until_ns = later(state->delayed_ns, state->asked_ns);
+	if (state->until_ns > until_ns) {
+		state->paused_ns -= state->until_ns - until_ns;
+		state->until_ns = until_ns;
 	}
 }

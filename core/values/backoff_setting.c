@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DELAY_MAX_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC)
-#define AFTER_MAX    UINT64_C(1000000000)
-#define UP_LEAST     (DECIMAL_ONE + DECIMAL_ONE / 100)
-#define UP_MOST	     (1000 * DECIMAL_ONE)
-#define DOWN_MOST    (DECIMAL_ONE - DECIMAL_ONE / 100)
+#define AFTER_MAX UINT64_C(1000000000)
+#define UP_LEAST  (DECIMAL_ONE + DECIMAL_ONE / 100)
+#define UP_MOST	  (1000 * DECIMAL_ONE)
+#define DOWN_MOST (DECIMAL_ONE - DECIMAL_ONE / 100)
 
 static const struct backoff EXPONENTIAL = {
 	.kind = BACKOFF_EXPONENTIAL,
@@ -21,6 +20,7 @@ static const struct backoff EXPONENTIAL = {
 	.after = 10,
 	.jitter = DECIMAL_ONE * 3 / 10,
 	.jitter_max_ns = 120 * NSEC_PER_SEC,
+	.retry_max_ns = BACKOFF_TIME_MAX_NS,
 };
 
 static const struct backoff LINEAR = {
@@ -29,9 +29,10 @@ static const struct backoff LINEAR = {
 	.max_ns = 900 * NSEC_PER_SEC,
 	.step_ns = NSEC_PER_SEC,
 	.after = 10,
+	.retry_max_ns = BACKOFF_TIME_MAX_NS,
 };
 
-enum { WORDS_MAX = 7 };
+enum { WORDS_MAX = 8 };
 
 /* The parameters of @backoff's kind. Returns their number. */
 static size_t words_of(struct backoff *backoff, struct word words[WORDS_MAX])
@@ -39,9 +40,9 @@ static size_t words_of(struct backoff *backoff, struct word words[WORDS_MAX])
 	/* clang-format off */
 	const struct word exponential[] = {
 		{.name = "initial", .type = WORD_DURATION, .value = &backoff->initial_ns,
-		 .least = 1, .most = DELAY_MAX_NS},
+		 .least = 1, .most = BACKOFF_TIME_MAX_NS},
 		{.name = "max", .type = WORD_DURATION, .value = &backoff->max_ns,
-		 .least = 1, .most = DELAY_MAX_NS},
+		 .least = 1, .most = BACKOFF_TIME_MAX_NS},
 		{.name = "up", .type = WORD_DECIMAL, .value = &backoff->up,
 		 .least = UP_LEAST, .most = UP_MOST},
 		{.name = "down", .type = WORD_DECIMAL, .value = &backoff->down,
@@ -51,17 +52,21 @@ static size_t words_of(struct backoff *backoff, struct word words[WORDS_MAX])
 		{.name = "jitter", .type = WORD_DECIMAL, .value = &backoff->jitter,
 		 .least = 0, .most = DECIMAL_ONE},
 		{.name = "jitter-max", .type = WORD_DURATION, .value = &backoff->jitter_max_ns,
-		 .least = 0, .most = DELAY_MAX_NS},
+		 .least = 0, .most = BACKOFF_TIME_MAX_NS},
+		{.name = "retry-max", .type = WORD_DURATION, .value = &backoff->retry_max_ns,
+		 .least = 0, .most = BACKOFF_TIME_MAX_NS},
 	};
 	const struct word linear[] = {
 		{.name = "initial", .type = WORD_DURATION, .value = &backoff->initial_ns,
-		 .least = 1, .most = DELAY_MAX_NS},
+		 .least = 1, .most = BACKOFF_TIME_MAX_NS},
 		{.name = "step", .type = WORD_DURATION, .value = &backoff->step_ns,
-		 .least = 1, .most = DELAY_MAX_NS},
+		 .least = 1, .most = BACKOFF_TIME_MAX_NS},
 		{.name = "max", .type = WORD_DURATION, .value = &backoff->max_ns,
-		 .least = 1, .most = DELAY_MAX_NS},
+		 .least = 1, .most = BACKOFF_TIME_MAX_NS},
 		{.name = "after", .type = WORD_COUNT, .value = &backoff->after,
 		 .least = 1, .most = AFTER_MAX},
+		{.name = "retry-max", .type = WORD_DURATION, .value = &backoff->retry_max_ns,
+		 .least = 0, .most = BACKOFF_TIME_MAX_NS},
 	};
 	/* clang-format on */
 

@@ -7,12 +7,14 @@
 
 #include "core/values/quantity.h"
 
+#define BACKOFF_TIME_MAX_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC) /* of each time in it */
+
 enum backoff_kind { BACKOFF_NONE, BACKOFF_EXPONENTIAL, BACKOFF_LINEAR };
 
 /* The setting. */
 struct backoff {
-	enum backoff_kind kind;
-	uint64_t initial_ns; /* 1 ns to max_ns */
+	enum backoff_kind kind; /* BACKOFF_NONE: all others are 0 */
+	uint64_t initial_ns;	/* 1 ns to max_ns */
 	uint64_t max_ns;
 	uint64_t step_ns; /* linear */
 	uint64_t up;	  /* exponential, as down and jitter: billionths */
@@ -20,6 +22,7 @@ struct backoff {
 	uint64_t after; /* successes, at least 1 */
 	uint64_t jitter;
 	uint64_t jitter_max_ns;
+	uint64_t retry_max_ns; /* of a pause that the service asks for; 0: none of these */
 };
 
 /*

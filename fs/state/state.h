@@ -33,7 +33,7 @@
 struct state;
 
 enum {
-	STATE_VERSION = 10,
+	STATE_VERSION = 11,
 	STATE_ROWS_MAX = 256,
 	STATE_ROW_TEXT = 64, /* of a row's path */
 	STATE_FIRST_ROW = 1, /* row 0 of the table of files is none */

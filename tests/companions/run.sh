@@ -446,6 +446,15 @@ case_it_waits_as_long_as_the_service_says() {
 	[ $(($(milliseconds) - began)) -ge 1500 ] || fail 'it did not wait'
 }
 
+case_a_service_cannot_ask_for_more_than_retry_max() {
+	start
+	mkdir "$m/orders" "$m/orders/eu"
+	echo 'linear initial=1ms retry-max=10ms' > "$m/orders/backoff"
+	run 0 "$m/orders/eu" --retry 1 --output -- \
+		sh -c "mkdir $d/tried 2> /dev/null && echo 429 retry-after=1h || echo 200"
+	counts orders backoff_pauses 2
+}
+
 # service: on localhost:$port; it answers the first two requests with 429, the first of them with
 # Retry-After, and all others with 200.
 service() {

@@ -23,8 +23,11 @@ static void check_pause(const struct backoff_state *state, const struct backoff 
 	FUZZ_CHECK(state->base_ns >= 0 && state->base_ns <= (double)backoff->max_ns);
 	FUZZ_CHECK(state->delay_ns <= backoff->max_ns);
 	FUZZ_CHECK((state->base_ns > 0) == (state->delay_ns > 0));
-	FUZZ_CHECK(state->until_ns <= now_ns + backoff->max_ns);
-	FUZZ_CHECK(state->paused_ns <= now_ns + backoff->max_ns);
+	FUZZ_CHECK(state->delayed_ns <= now_ns + backoff->max_ns);
+	FUZZ_CHECK(state->asked_ns <= now_ns + backoff->retry_max_ns);
+	FUZZ_CHECK(state->until_ns <= now_ns || state->until_ns == state->delayed_ns ||
+		   state->until_ns == state->asked_ns);
+	FUZZ_CHECK(state->paused_ns <= now_ns || state->paused_ns <= state->until_ns);
 	FUZZ_CHECK(state->streak < backoff->after);
 }
 
@@ -43,6 +46,7 @@ static void try_feedback(const char *text, const struct backoff *backoff)
 {
 	struct backoff_state state = {.random = 1};
 	const char *at = text, *end = text + strlen(text);
+	struct backoff less = *backoff;
 	char error[ERROR_TEXT] = "";
 	struct outcome outcome;
 	uint64_t now_ns = 1;
@@ -74,6 +78,10 @@ static void try_feedback(const char *text, const struct backoff *backoff)
 		FUZZ_CHECK(at == end);
 	else
 		check_refusal(err, error);
+	less.max_ns -= (less.max_ns - less.initial_ns) / 2;
+	less.retry_max_ns /= 2;
+	backoff_retune(&state, &less, now_ns);
+	check_pause(&state, &less, now_ns);
 }
 
 /* Whatever a service writes behind a status, it counts. */

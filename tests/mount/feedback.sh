@@ -104,7 +104,7 @@ case_an_adapt_or_backoff_that_cannot_be_is_refused() {
 		'cubic min=1/s decrease=0.7 scale=0.4 period=1s scope=fleet'
 	echo 'exponential jitter=0' > "$m/orders/backoff"
 	is backoff "$(cat "$m/orders/backoff")" "$(echo 'exponential initial=500ms max=15min' \
-		'up=1.5 down=0.9 after=10 jitter=0 jitter-max=2min')"
+		'up=1.5 down=0.9 after=10 jitter=0 jitter-max=2min retry-max=1d')"
 	keeps_learning adapt EINVAL x AIMD 'none min=1/s' 'cubic increase=1%' 'aimd min=slow' \
 		'aimd min=1/s min=1/s' ' '
 	keeps_learning adapt ERANGE 'aimd min=0' 'aimd decrease=1' 'aimd increase=101%' \

@@ -137,13 +137,13 @@ case_learnt_values_and_counters_are_known_to_the_next_server() {
 	limiter orders 1000/s 1000
 	limiter paused 1000/s 1000
 	echo 'aimd period=1h' > "$m/orders/adapt"
-	echo 'linear initial=1h max=2h' > "$m/paused/backoff"
+	echo 'linear initial=1s max=1min' > "$m/paused/backoff"
 	local i orders paused
 	for i in {1..100}; do cat "$m/orders/token"; done > /dev/null
 	sleep 0.6
 	for i in {1..100}; do cat "$m/orders/token"; done > /dev/null
 	printf 'throttled\nok\nerror 2\n' > "$m/orders/feedback"
-	echo throttled > "$m/paused/feedback"
+	echo 429 retry-after=1h > "$m/paused/feedback"
 	orders=$(known orders) paused=$(known paused)
 	[ -n "${SOURCE-}" ] || like orders "$orders" 'effective_rate [0-9]{1,3}(\.|$)'
 	like paused "$paused" 'backoff_pauses 1'

@@ -56,13 +56,14 @@ static void test_value_that_is_not_given_is_the_default(void **state)
 	(void)state;
 	assert_reads_back("none", "none");
 	assert_reads_back("exponential", "exponential initial=500ms max=15min up=1.5 down=0.9 "
-					 "after=10 jitter=0.3 jitter-max=2min");
-	assert_reads_back("linear", "linear initial=1s step=1s max=15min after=10");
+					 "after=10 jitter=0.3 jitter-max=2min "
+					 "retry-max=1d");
+	assert_reads_back("linear", "linear initial=1s step=1s max=15min after=10 retry-max=1d");
 	assert_reads_back("exponential  jitter=0 \t up=2",
 			  "exponential initial=500ms max=15min up=2 down=0.9 after=10 jitter=0 "
-			  "jitter-max=2min");
-	assert_reads_back("linear after=1 step=100ms",
-			  "linear initial=1s step=100ms max=15min after=1");
+			  "jitter-max=2min retry-max=1d");
+	assert_reads_back("linear after=1 step=100ms retry-max=90s",
+			  "linear initial=1s step=100ms max=15min after=1 retry-max=90s");
 }
 
 static void test_every_parameter_has_its_bounds(void **state)
@@ -81,10 +82,13 @@ static void test_every_parameter_has_its_bounds(void **state)
 		"exponential jitter=1",
 		"exponential jitter-max=0s",
 		"exponential jitter-max=1d",
+		"exponential retry-max=0s",
+		"exponential retry-max=24h",
 		"linear initial=24h max=24h",
 		"linear step=1ns",
 		"linear step=24h",
 		"linear after=1000000000",
+		"linear retry-max=0s",
 	};
 	static const char *const wrong[] = {
 		"exponential initial=0s",
@@ -100,12 +104,14 @@ static void test_every_parameter_has_its_bounds(void **state)
 		"exponential after=1000000001",
 		"exponential jitter=1.01",
 		"exponential jitter-max=25h",
+		"exponential retry-max=25h",
 		"exponential up=1.0000000001",
 		"linear initial=0s",
 		"linear step=0s",
 		"linear step=25h",
 		"linear max=25h",
 		"linear after=0",
+		"linear retry-max=86401s",
 	};
 
 	(void)state;
@@ -125,8 +131,8 @@ static void test_word_that_is_not_understood_is_refused_and_named(void **state)
 	assert_refused("Exponential", -EINVAL, "none, exponential or linear");
 	assert_refused("none max=1s", -EINVAL, "none, exponential or linear");
 	assert_refused("exponential step=1s", -EINVAL,
-		       "initial max up down after jitter jitter-max");
-	assert_refused("linear up=2", -EINVAL, "initial step max after");
+		       "initial max up down after jitter jitter-max retry-max");
+	assert_refused("linear up=2", -EINVAL, "initial step max after retry-max");
 	assert_refused("linear up", -EINVAL, "'up'");
 	assert_refused("exponential up=2 up=2", -EINVAL, "given twice");
 	assert_refused("exponential up=twice", -EINVAL, "not a number");
@@ -326,9 +332,10 @@ static void test_a_throttling_ends_a_row_of_successes(void **state)
 	assert_int_equal(learnt.downs, 1);
 }
 
-static void test_retry_after_is_the_least_pause_and_max_bounds_it(void **state)
+static void test_retry_after_is_the_least_pause_and_has_a_bound_of_its_own(void **state)
 {
-	struct backoff backoff = backoff_of("exponential initial=1s max=1min jitter=0");
+	struct backoff backoff =
+		backoff_of("exponential initial=1s max=5s jitter=0 retry-max=1min");
 	struct backoff_state learnt = {.random = 1};
 
 	(void)state;
@@ -343,6 +350,25 @@ static void test_retry_after_is_the_least_pause_and_max_bounds_it(void **state)
 	backoff_throttled(&learnt, &backoff, 1, UINT64_C(315360000) * SEC, 22 * SEC);
 	assert_int_equal(learnt.until_ns, 82 * SEC);
 	assert_int_equal(learnt.paused_ns, 80 * SEC);
+	/* The delay is as it would be without. */
+	assert_int_equal(learnt.delay_ns, 2250 * MS);
+	/* A service that may ask for nothing has the delay alone. */
+	backoff = backoff_of("exponential initial=1s max=5s jitter=0 retry-max=0s");
+	learnt = (struct backoff_state){.random = 1};
+	backoff_throttled(&learnt, &backoff, 1, 20 * SEC, SEC);
+	assert_int_equal(learnt.until_ns, 2 * SEC);
+}
+
+static void test_without_a_bound_given_retry_after_is_up_to_a_day(void **state)
+{
+	struct backoff backoff = backoff_of("exponential initial=500ms max=1min jitter=0");
+	struct backoff_state learnt = {.random = 1};
+
+	(void)state;
+	backoff_throttled(&learnt, &backoff, 1, 120 * SEC, SEC);
+	assert_int_equal(learnt.until_ns, 121 * SEC);
+	backoff_throttled(&learnt, &backoff, 1, UINT64_C(315360000) * SEC, SEC);
+	assert_int_equal(learnt.until_ns, 86401 * SEC);
 }
 
 static void test_successes_within_a_pause_add_none(void **state)
@@ -360,26 +386,47 @@ static void test_successes_within_a_pause_add_none(void **state)
 	assert_int_equal(learnt.pauses, 2);
 }
 
+static void retune(struct backoff_state *learnt, const char *text, uint64_t now_ns)
+{
+	struct backoff backoff = backoff_of(text);
+
+	backoff_retune(learnt, &backoff, now_ns);
+}
+
 static void test_other_settings_bound_what_there_is(void **state)
 {
-	struct backoff backoff = backoff_of("exponential initial=1s max=1h jitter=0");
+	struct backoff backoff = backoff_of("exponential initial=100s max=1h jitter=0");
 	struct backoff_state learnt = {.random = 1};
 
 	(void)state;
 	backoff_throttled(&learnt, &backoff, 1, 1000 * SEC, 0);
 	assert_int_equal(learnt.until_ns, 1000 * SEC);
-	backoff = backoff_of("exponential initial=1s max=10s jitter=0");
-	backoff_retune(&learnt, &backoff, 5 * SEC);
-	assert_int_equal(learnt.until_ns, 15 * SEC);
-	assert_int_equal(learnt.paused_ns, 15 * SEC);
-	assert_int_equal(learnt.delay_ns, SEC);
+	assert_int_equal(learnt.delay_ns, 100 * SEC);
+	/* The time that the service asked for is bounded by retry-max, the delay's by max. */
+	retune(&learnt, "exponential initial=1s max=10s jitter=0", 4 * SEC);
+	assert_int_equal(learnt.delay_ns, 10 * SEC);
+	assert_int_equal(learnt.until_ns, 1000 * SEC);
+	retune(&learnt, "exponential initial=1s max=10s jitter=0 retry-max=100s", 4 * SEC);
+	assert_int_equal(learnt.until_ns, 104 * SEC);
+	assert_int_equal(learnt.paused_ns, 104 * SEC);
+	retune(&learnt, "exponential initial=1s max=10s jitter=0 retry-max=1s", 5 * SEC);
+	assert_int_equal(learnt.until_ns, 14 * SEC);
+	assert_int_equal(learnt.paused_ns, 14 * SEC);
 	/* Below the new initial there is no delay. */
-	backoff = backoff_of("exponential initial=2s max=10s jitter=0");
-	backoff_retune(&learnt, &backoff, 6 * SEC);
+	retune(&learnt, "exponential initial=20s max=20s jitter=0 retry-max=1s", 6 * SEC);
 	assert_int_equal(learnt.delay_ns, 0);
-	assert_int_equal(learnt.until_ns, 15 * SEC);
-	backoff = backoff_of("none");
-	backoff_retune(&learnt, &backoff, 7 * SEC);
+	assert_int_equal(learnt.until_ns, 14 * SEC);
+	retune(&learnt, "none", 7 * SEC);
+	assert_int_equal(learnt.until_ns, 7 * SEC);
+	assert_int_equal(learnt.paused_ns, 7 * SEC);
+	/* A delay that was drawn short stays, the one from which the next is made is bounded. */
+	learnt.base_ns = 100.0 * SEC;
+	learnt.delay_ns = 7 * SEC;
+	retune(&learnt, "exponential max=10s", 7 * SEC);
+	assert_int_equal(learnt.delay_ns, 7 * SEC);
+	assert_true(learnt.base_ns == 10.0 * SEC);
+	/* A pause that is over stays so. */
+	retune(&learnt, "exponential", 8 * SEC);
 	assert_int_equal(learnt.until_ns, 7 * SEC);
 	assert_int_equal(learnt.paused_ns, 7 * SEC);
 }
@@ -400,7 +447,8 @@ int main(void)
 		cmocka_unit_test(test_many_at_once_are_as_many_one_by_one),
 		cmocka_unit_test(test_a_billion_at_once_take_no_time),
 		cmocka_unit_test(test_a_throttling_ends_a_row_of_successes),
-		cmocka_unit_test(test_retry_after_is_the_least_pause_and_max_bounds_it),
+		cmocka_unit_test(test_retry_after_is_the_least_pause_and_has_a_bound_of_its_own),
+		cmocka_unit_test(test_without_a_bound_given_retry_after_is_up_to_a_day),
 		cmocka_unit_test(test_successes_within_a_pause_add_none),
 		cmocka_unit_test(test_other_settings_bound_what_there_is),
 	};

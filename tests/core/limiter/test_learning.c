@@ -173,7 +173,7 @@ static void test_longer_pause_keeps_waiters_longer(void **state)
 	stage_close(&stage);
 }
 
-static void test_a_very_long_retry_after_lasts_until_max(void **state)
+static void test_a_very_long_retry_after_lasts_until_retry_max(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -181,7 +181,7 @@ static void test_a_very_long_retry_after_lasts_until_max(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "backoff=exponential max=10s");
+	a = stage_make(&stage, NULL, "a", "backoff=exponential max=5s retry-max=10s");
 	hear(&stage, a, OUTCOME_THROTTLED, 1, UINT64_C(315360000) * SEC, 0);
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), WAITING);
 	stage_run(&stage, MIN);
@@ -781,7 +781,7 @@ int main(void)
 		cmocka_unit_test(test_errors_change_no_rate_and_make_no_pause),
 		cmocka_unit_test(test_pause_grants_nothing_and_ends_for_waiters),
 		cmocka_unit_test(test_longer_pause_keeps_waiters_longer),
-		cmocka_unit_test(test_a_very_long_retry_after_lasts_until_max),
+		cmocka_unit_test(test_a_very_long_retry_after_lasts_until_retry_max),
 		cmocka_unit_test(test_a_pause_is_over_when_backoff_is_none_or_shorter),
 		cmocka_unit_test(test_a_pause_above_holds_those_below_in_order),
 		cmocka_unit_test(test_pollers_are_called_when_a_pause_is_over),

@@ -173,7 +173,7 @@ static void test_every_setting_reads_back_what_can_be_written_back(void **state)
 	assert_reads_back(SETTING_ADAPT, "aimd period=2",
 			  "aimd min=1/s decrease=0.5 increase=1% period=2s scope=fleet");
 	assert_reads_back(SETTING_BACKOFF, "linear initial=2 step=0.5 max=60",
-			  "linear initial=2s step=500ms max=1min after=10");
+			  "linear initial=2s step=500ms max=1min after=10 retry-max=1d");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, "none", "none");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, "10/s hosts=8", "10/s hosts=8");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, "10 \t hosts=08", "10/s hosts=8");

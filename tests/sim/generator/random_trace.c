@@ -150,7 +150,7 @@ static const char *const BACKOFFS[] = {
 	"exponential",
 	"linear",
 	"exponential initial=1ns max=1h up=100 down=0 after=1 jitter=1",
-	"linear initial=33ms step=1us max=1s after=2",
+	"linear initial=33ms step=1us max=1s after=2 retry-max=3s",
 };
 static const char *const OUTCOMES[] = {
 	"ok",
