@@ -104,6 +104,7 @@ void claim_tell_portion(const struct fleet *fleet, const struct holding *holding
 
 	facts->claims = claims->claimant_count;
 	facts->claimed = claims->wanted;
+	facts->lost_claim = claims->unknown;
 	facts->is_watched = room_watches_claims(holding);
 	facts->is_stale = is_due(fleet, holding);
 }

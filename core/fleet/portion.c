@@ -531,6 +531,9 @@ static void choose_look(struct portion *portion, const struct portion_facts *fac
 		decision->looks |= facts->now_ns >= facts->listed_ns + facts->lease_ns;
 	if (decision->takes || (facts->claims && concerns))
 		decision->looks |= facts->now_ns >= portion->look_ns;
+	/* Others wait for this host if its claim comes first, also where its reader is gone. */
+	if (facts->lost_claim)
+		decision->looks |= facts->now_ns >= facts->listed_ns + facts->renewal_ns;
 }
 
 uint64_t portion_looked(struct portion *portion, const struct portion_facts *facts)

@@ -60,7 +60,8 @@
  *    whose share is less than it wants, or that has more than an equal part, and it looks soon: the
  *    others may have more slack one day. Where none of them lacks much, a host that has little more
  *    than an equal part, and lacks nothing, looks after R. It does not look again before it has
- *    sent the claim that the last look has led to.
+ *    sent the claim that the last look has led to. The next server of a host that had a claim looks
+ *    for it, also if nothing is wanted: hosts behind it wait for that.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
  *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
  *    token yet does not go while a reader waits for one. A turn ends with the last token that comes
@@ -130,6 +131,7 @@ struct portion_facts {
 	bool is_looking;   /* a look is under way */
 	bool is_claiming;  /* a claim is to be sent when it is its turn */
 	uint32_t claimed;  /* 0: it has no claim */
+	bool lost_claim;   /* it may have one that it does not know */
 	bool parts_differ; /* its children want something else than that says */
 
 	/* The others. */

@@ -573,6 +573,25 @@ static void test_a_holder_looks_when_it_is_told_of_claims(void **state)
 	assert_false(looks(&facts));
 }
 
+static void test_a_claim_of_a_predecessor_is_looked_for_also_if_nothing_is_wanted(void **state)
+{
+	struct portion_facts facts = facts_of();
+
+	(void)state;
+	facts.need = facts.kept = 0;
+	facts.listed_ns = 0;
+	assert_false(looks(&facts));
+	facts.lost_claim = true;
+	assert_true(looks(&facts));
+	/* A look that could not tell is repeated later. */
+	facts.listed_ns = facts.now_ns - facts.renewal_ns + 1;
+	assert_false(looks(&facts));
+	facts.listed_ns--;
+	assert_true(looks(&facts));
+	facts.is_looking = true;
+	assert_false(looks(&facts));
+}
+
 static void test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_part(void **state)
 {
 	struct portion_facts facts = contended(1024);
@@ -1215,6 +1234,8 @@ int main(void)
 		cmocka_unit_test(test_where_no_host_is_short_twice_what_is_wanted_stays),
 		cmocka_unit_test(test_all_above_the_share_goes_and_what_is_wanted_is_claimed),
 		cmocka_unit_test(test_a_holder_looks_when_it_is_told_of_claims),
+		cmocka_unit_test(
+			test_a_claim_of_a_predecessor_is_looked_for_also_if_nothing_is_wanted),
 		cmocka_unit_test(
 			test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_part),
 		cmocka_unit_test(
