@@ -19,7 +19,7 @@ void home_rate(const char *home, struct settings *settings);
 
 /*
  * Returns for how many ns a service may ask for a pause, of @home and the limiters above it: the
- * longest retry-max of those that have a back-off; a day if none has.
+ * longest retry-max of those that have a back-off; a day if none has, or can be read.
  */
 uint64_t home_retry_max(const char *home);
 

@@ -147,6 +147,16 @@ static bool are_allowances_possible(const struct allowances *allowances)
 	return true;
 }
 
+/* Tells whether @pause is as one can be: its end is that of the longer part. */
+static bool is_pause_possible(const struct backoff_state *pause)
+{
+	uint64_t until_ns = pause->delayed_ns > pause->asked_ns ? pause->delayed_ns
+								: pause->asked_ns;
+
+	return pause->until_ns == until_ns && pause->base_ns >= 0 &&
+	       pause->base_ns < (double)INT64_MAX && pause->random;
+}
+
 /* Tells whether @copy can be learnt: rates are numbers above 0, times are past. */
 static bool is_possible(const struct learning_copy *copy)
 {
@@ -156,8 +166,7 @@ static bool is_possible(const struct learning_copy *copy)
 	return adapted->rate > 0 && adapted->ceiling >= 0 && adapted->grown_s >= 0 &&
 	       adapted->through >= 0 && adapted->through <= 1 && !isnan(adapted->work) &&
 	       adapted->counted_ns <= now_ns && adapted->throttled_ns <= now_ns &&
-	       adapted->looked_ns <= now_ns && copy->pause.base_ns >= 0 &&
-	       copy->pause.base_ns < (double)INT64_MAX && copy->pause.random &&
+	       adapted->looked_ns <= now_ns && is_pause_possible(&copy->pause) &&
 	       copy->told_limit >= 0 && are_allowances_possible(&copy->allowances);
 }
 

@@ -25,8 +25,8 @@ static void check_pause(const struct backoff_state *state, const struct backoff 
 	FUZZ_CHECK((state->base_ns > 0) == (state->delay_ns > 0));
 	FUZZ_CHECK(state->delayed_ns <= now_ns + backoff->max_ns);
 	FUZZ_CHECK(state->asked_ns <= now_ns + backoff->retry_max_ns);
-	FUZZ_CHECK(state->until_ns <= now_ns || state->until_ns == state->delayed_ns ||
-		   state->until_ns == state->asked_ns);
+	FUZZ_CHECK(state->until_ns ==
+		   (state->delayed_ns > state->asked_ns ? state->delayed_ns : state->asked_ns));
 	FUZZ_CHECK(state->paused_ns <= now_ns || state->paused_ns <= state->until_ns);
 	FUZZ_CHECK(state->streak < backoff->after);
 }
