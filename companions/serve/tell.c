@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,11 +90,13 @@ static int read_headers(struct request *request, char text[HEADERS_TEXT], char e
 	return 0;
 }
 
-/* Writes @size bytes of @bytes to the file @name of the limiter of @request. */
+/* Writes @size bytes of @bytes, and @end, to the file @name of the limiter of @request. */
 static enum MHD_Result tell(struct request *request, const char *name, const char *bytes,
-			    size_t size)
+			    size_t size, const char *end)
 {
 	char path[URL_FILE_TEXT], error[ERROR_TEXT];
+	const struct iovec parts[] = {{(void *)(uintptr_t)bytes, size},
+				      {(void *)(uintptr_t)end, strlen(end)}};
 	struct url url;
 	int err, file;
 
@@ -106,11 +109,11 @@ static enum MHD_Result tell(struct request *request, const char *name, const cha
 	if (!size)
 		return answer_error(request, -EINVAL, "the body is empty");
 	if (size > BODY_MAX)
-		return answer_error(request, -E2BIG, "a write has 4095 bytes at most");
+		return answer_error(request, -E2BIG, "the body has 4095 bytes at most");
 	file = held_open(&request->connection->worker->files, path, O_WRONLY);
 	if (file < 0)
 		return answer_error(request, file, NULL);
-	err = write(file, bytes, size) < 0 ? -errno : 0;
+	err = writev(file, parts, 2) < 0 ? -errno : 0;
 	close(file);
 	return err ? answer_error(request, err, NULL)
 		   : answer_text(request, MHD_HTTP_NO_CONTENT, "");
@@ -122,13 +125,13 @@ enum MHD_Result tell_feedback(struct request *request)
 	int err;
 
 	if (!has_headers(request))
-		return tell(request, "feedback", request->body, request->body_size);
+		return tell(request, "feedback", request->body, request->body_size, "\n");
 	err = read_headers(request, text, error);
 	return err ? answer_error(request, err, error)
-		   : tell(request, "feedback", text, strlen(text));
+		   : tell(request, "feedback", text, strlen(text), "");
 }
 
 enum MHD_Result tell_charge(struct request *request)
 {
-	return tell(request, "charge", request->body, request->body_size);
+	return tell(request, "charge", request->body, request->body_size, "");
 }

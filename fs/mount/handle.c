@@ -80,7 +80,7 @@ static int number_handle(struct daemon *daemon, struct handle *handle, const str
 	kept->pid = caller->pid;
 	kept->key = node->key ? node->key->id : 0;
 	if (node->key)
-		strcpy(state_key_name(daemon->state, index), node->key->name);
+		strcpy(state_handle_text(daemon->state, index), node->key->name);
 	atomic_store_explicit(&kept->life, generation << LIFE_BITS | LIFE_USED,
 			      memory_order_release);
 	state_handle_used(daemon->state, index);
@@ -376,9 +376,9 @@ static int reopen_kept(struct daemon *daemon, uint32_t index, struct state_handl
 		node.amounts = state_handle_amounts(daemon->state, index);
 	if (is_gone(&node) || !is_possible(node.row, kept))
 		return 0; /* reads get ENODEV */
-	if (kept->key &&
-	    keys_restore(&daemon->engine.schedule, node.limiter,
-			 state_key_name(daemon->state, index), kept->key_uid, kept->key, &node.key))
+	if (kept->key && keys_restore(&daemon->engine.schedule, node.limiter,
+				      state_handle_text(daemon->state, index), kept->key_uid,
+				      kept->key, &node.key))
 		return -ENOMEM;
 	handle = reopen_handle(daemon, &node, index, kept);
 	if (!handle)

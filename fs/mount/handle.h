@@ -34,7 +34,8 @@ struct handle {
 	uint64_t within_ns;
 	_Atomic bool granted;	/* token text is there to be read on; read without the lock */
 	_Atomic uint64_t given; /* then: tokens of the last grant, of which the text is */
-	bool half;		/* the end of a text was not read yet, and can be: a poll says so */
+	bool half;		/* the end of a text was not read yet, and can be: a poll says so;
+				   of feedback: the end of a line was not written yet */
 	uint32_t uid;		/* the user that opened it */
 	struct viewer *viewer;	/* owned; metrics, events: its rights; NULL: it may know all */
 	union {

@@ -36,6 +36,9 @@ struct viewer;
  */
 enum { ENTRY_S = 1, ATTRIBUTES_S = 1 };
 
+/* The kernel sends longer writes in parts of this size. */
+enum { MOUNT_WRITE_MAX = 2 * CONFIG_TEXT };
+
 enum node_access {
 	ACCESS_DIRECTORY, /* users of the limiter may enter and list it */
 	ACCESS_LIMITER,	  /* a directory in which its tuners can make limiters */
@@ -119,7 +122,7 @@ struct node_kind {
 	bool is_setting;   /* it is the setting of its row */
 	bool open_waits;   /* open() may answer later */
 	bool ends_in_zero; /* a write may end with a zero byte, as a string of C */
-	size_t write_max;  /* 0: 4095 bytes */
+	size_t write_max;  /* 0: 4095 bytes; up to MOUNT_WRITE_MAX */
 	/* The size for stat(2); without it a file that can be read has that of a text. */
 	off_t (*size)(const struct node *node);
 	/* Answers an open, now or later; NULL: at once. Without the lock. */
@@ -139,6 +142,8 @@ struct node_kind {
 	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
 	void (*write)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 		      const char *text, size_t size);
+	/* Ends what was begun through @handle, which a program has closed. Under the lock. */
+	void (*close)(struct daemon *daemon, struct handle *handle);
 	/*
 	 * Tells whether a read would not block. If it would, @handle is told later. Under the lock.
 	 */

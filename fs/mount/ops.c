@@ -35,7 +35,7 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 		connection->want &= ~bit;
 #endif
 	}
-	connection->max_write = CONFIG_TEXT * 2;
+	connection->max_write = MOUNT_WRITE_MAX;
 }
 
 /* Answers with what @ino is, which the kernel may rely on for @seconds. */
@@ -172,6 +172,8 @@ static void op_release(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 	(void)ino;
 	daemon_lock(daemon);
 	handle = handle_find(daemon, file->fh);
+	if (handle && handle->row->kind->close)
+		handle->row->kind->close(daemon, handle);
 	if (handle)
 		handle_close(daemon, handle);
 	else

@@ -10,6 +10,7 @@
 #include "fs/mount/pending.h"
 #include "fs/mount/pressure_file.h"
 #include "fs/mount/read.h"
+#include "fs/mount/report.h"
 #include "fs/mount/show.h"
 #include "fs/mount/slot.h"
 #include "fs/mount/text_file.h"

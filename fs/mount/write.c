@@ -8,10 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* Of a write of 4095 bytes: `ok` and a newline are three. One more is to find the end. */
-enum { OUTCOMES_PER_WRITE = 4095 / 3 + 2 };
 
 /* A change is answered within this time, whatever the source does. */
 static const uint64_t ANSWER_WITHIN_NS = 2 * NSEC_PER_SEC;
@@ -126,11 +122,7 @@ static void write_override(struct daemon *daemon, struct handle *handle,
 	fuse_reply_err(caller->request, ENODEV);
 }
 
-/*
- * Refuses a report on a limiter that is gone, whatever the report says: 0 or -ENODEV. Under the
- * lock.
- */
-static int check_limiter(struct daemon *daemon, const struct handle *handle, uint32_t uid)
+int write_check_limiter(struct daemon *daemon, const struct handle *handle, uint32_t uid)
 {
 	if (!handle->limiter->removed)
 		return 0;
@@ -148,7 +140,7 @@ static void write_charge(struct daemon *daemon, struct handle *handle, const str
 	if (!wrong)
 		wrong = amounts_parse_charge(written, &charge);
 	daemon_lock(daemon);
-	err = check_limiter(daemon, handle, caller->uid);
+	err = write_check_limiter(daemon, handle, caller->uid);
 	if (caller->again && state_was_done(daemon->state, caller->unique)) {
 		err = 0;
 	} else if (!err && wrong) {
@@ -181,119 +173,12 @@ static void write_charge(struct daemon *daemon, struct handle *handle, const str
 		fuse_reply_write(caller->request, size);
 }
 
-/* The outcomes in a write to feedback, and the first thing that is wrong in it. */
-struct report {
-	struct outcome outcomes[OUTCOMES_PER_WRITE];
-	size_t count;
-	int err; /* 0; or why all is refused */
-	/* Why; or the first that counts as nothing behind a status; else "". */
-	char why[ERROR_TEXT];
-	size_t line; /* that is of; 0: none is known */
-};
-
-static size_t line_at(const char *text, const char *at)
-{
-	size_t line = 1;
-
-	while (text < at)
-		line += *text++ == '\n';
-	return line;
-}
-
-static void read_report(const char *text, struct report *report)
-{
-	int64_t wall_s = time(NULL);
-	char why[ERROR_TEXT];
-	const char *at = text;
-
-	report->count = report->line = 0;
-	*report->why = '\0';
-	while (!(report->err = feedback_parse(&at, &report->outcomes[report->count], why))) {
-		feedback_at(&report->outcomes[report->count++], wall_s);
-		if (!*why || *report->why)
-			continue;
-		strcpy(report->why, why);
-		report->line = line_at(text, at);
-	}
-	if (report->err == -ENOENT && report->count) {
-		report->err = 0;
-		return;
-	}
-	strcpy(report->why, report->err == -ENOENT ? "no outcome is given" : why);
-	report->line = line_at(text, at);
-	if (report->err == -ENOENT)
-		report->err = -EINVAL;
-}
-
-/*
- * Looks for outcomes of a unit that @limiter does not have: one that was told by a HTTP status
- * counts, but for the quota; another one refuses @report.
- */
-static void check_units(const struct limiter *limiter, struct report *report)
-{
-	for (size_t i = 0; i < report->count && !report->err; i++) {
-		struct outcome *outcome = &report->outcomes[i];
-
-		if (!*outcome->unit || settings_have_unit(limiter_settings(limiter), outcome->unit))
-			continue;
-		if (!*report->why || !outcome->is_status) {
-			snprintf(report->why, sizeof(report->why),
-				 "unit=%s: the rate of the limiter has no such unit",
-				 outcome->unit);
-			report->line = 0;
-		}
-		if (outcome->is_status)
-			feedback_void_quota(outcome);
-		else
-			report->err = -EINVAL;
-	}
-}
-
-static const char COUNTED[] = "counted, but for ";
-
-/* Reports outcomes: all of one write count, or none. */
-static void write_feedback(struct daemon *daemon, struct handle *handle,
-			   const struct caller *caller, const char *text, size_t size)
-{
-	uint64_t now_ns = clock_ns();
-	struct report report;
-	int err;
-
-	read_report(text, &report);
-	daemon_lock(daemon);
-	err = check_limiter(daemon, handle, caller->uid);
-	if (!err && (!caller->again || !state_was_done(daemon->state, caller->unique))) {
-		/* Settings of other hosts may be about to follow. */
-		engine_run(&daemon->engine, now_ns);
-		check_units(handle->limiter, &report);
-		if (report.line > 1)
-			daemon_refused(daemon, caller->uid, "line %zu: %s%s", report.line,
-				       report.err ? "" : COUNTED, report.why);
-		else if (*report.why)
-			daemon_refused(daemon, caller->uid, "%s%s", report.err ? "" : COUNTED,
-				       report.why);
-		err = report.err;
-	}
-	if (!err && (!caller->again || !state_was_done(daemon->state, caller->unique))) {
-		state_done(daemon->state, caller->unique);
-		err = engine_feedback(&daemon->engine, handle->limiter, report.outcomes,
-				      report.count, now_ns);
-		state_taken(daemon->state, handle->limiter);
-	}
-	daemon_unlock(daemon);
-	if (err)
-		fuse_reply_err(caller->request, -err);
-	else
-		fuse_reply_write(caller->request, size);
-}
-
 const struct node_kind SETTING_FILE = {
 	.is_setting = true, .read = text_file_read, .write = write_setting};
 const struct node_kind CONFIG_FILE = {
 	.read = text_file_read, .write = write_config, .write_max = CONFIG_TEXT};
 const struct node_kind OVERRIDE_FILE = {.read = text_file_read, .write = write_override};
 const struct node_kind CHARGE_FILE = {.write = write_charge};
-const struct node_kind FEEDBACK_FILE = {.write = write_feedback};
 
 static struct writer *writer_of(struct change *change)
 {

@@ -7,7 +7,7 @@
 #include "fs/mount/handle.h"
 #include "fs/mount/pending.h"
 
-extern const struct node_kind SETTING_FILE, CONFIG_FILE, OVERRIDE_FILE, CHARGE_FILE, FEEDBACK_FILE;
+extern const struct node_kind SETTING_FILE, CONFIG_FILE, OVERRIDE_FILE, CHARGE_FILE;
 
 /* A write, mkdir, rmdir, rename or setattr on its way through the source. */
 struct writer {
@@ -28,6 +28,9 @@ struct writer *write_new(const char *text, size_t size);
 
 /* Begins its change, filled in up to its text, on behalf of @caller. Under the lock. */
 void write_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
+
+/* Refuses a charge or report on a limiter that is gone: 0 or -ENODEV. Under the lock. */
+int write_check_limiter(struct daemon *daemon, const struct handle *handle, uint32_t uid);
 
 /* Requests of kind PENDING_WRITER; write_collect() ends changes that no request waits for, too. */
 void write_collect(struct daemon *daemon, struct outbox *outbox);

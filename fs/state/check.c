@@ -137,7 +137,7 @@ static bool handles_are_sound(const struct state *state)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct state_handle *handle = &state->handles[i];
-		const char *key = state->key_names + (size_t)i * KEY_NAME_BYTES;
+		const char *key = state->handle_texts + (size_t)i * STATE_HANDLE_TEXT;
 
 		if (!(handle->life >> LIFE_BITS))
 			return false;
@@ -150,7 +150,7 @@ static bool handles_are_sound(const struct state *state)
 		    handle->most > TOKENS_MAX || handle->given > TOKENS_MAX ||
 		    handle->partition > STATE_PIECES_MAX ||
 		    !amounts_are_sound(&state->handle_amounts[i], handle->units) ||
-		    (handle->key && (!*key || !memchr(key, '\0', KEY_NAME_BYTES))))
+		    (handle->key && (!*key || !memchr(key, '\0', STATE_HANDLE_TEXT))))
 			return false;
 	}
 	return true;

@@ -19,7 +19,6 @@
 
 enum {
 	BASE_BITS = 16,
-	KEY_NAME_BYTES = NAME_BYTES_MAX + 1,
 	STATE_SETTINGS_MAX = 1024, /* in a table that another server had */
 	UNITS_MAX = 1 << 22,
 	FIRST_UNITS = 4096,
@@ -146,7 +145,7 @@ struct state {
 	struct unit *units;
 	struct learning_copies *learning;
 	struct state_handle *handles;
-	char *key_names;
+	char *handle_texts; /* by index */
 	struct parameter *parameters;
 	struct state_fleet *fleet;
 	struct parked_place *places;

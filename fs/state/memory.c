@@ -20,7 +20,7 @@ static uint64_t all_bytes(void)
 {
 	return STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
 	       (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learning_copies)) +
-	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + KEY_NAME_BYTES) +
+	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + STATE_HANDLE_TEXT) +
 	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter) + sizeof(struct state_fleet) +
 	       (uint64_t)PARKING_PLACES_MAX * sizeof(struct parked_place) +
 	       (uint64_t)UNITS_MAX * sizeof(struct waited_copy) +
@@ -56,9 +56,9 @@ struct state *state_open(int descriptor, uint32_t servers)
 	state->units = (struct unit *)(state->logs[1] + STATE_LOG_BYTES);
 	state->learning = (struct learning_copies *)(state->units + UNITS_MAX);
 	state->handles = (struct state_handle *)(state->learning + UNITS_MAX);
-	state->key_names = (char *)(state->handles + STATE_HANDLES_MAX);
-	state->parameters =
-		(struct parameter *)(state->key_names + (size_t)STATE_HANDLES_MAX * KEY_NAME_BYTES);
+	state->handle_texts = (char *)(state->handles + STATE_HANDLES_MAX);
+	state->parameters = (struct parameter *)(state->handle_texts +
+						 (size_t)STATE_HANDLES_MAX * STATE_HANDLE_TEXT);
 	state->fleet = (struct state_fleet *)(state->parameters + PARAMETERS_MAX);
 	state->places = (struct parked_place *)(state->fleet + 1);
 	state->waited = (struct waited_copy *)(state->places + PARKING_PLACES_MAX);
@@ -264,7 +264,7 @@ struct amounts *state_handle_amounts(struct state *state, uint32_t index)
 	return &state->handle_amounts[index];
 }
 
-char *state_key_name(struct state *state, uint32_t index)
+char *state_handle_text(struct state *state, uint32_t index)
 {
-	return state->key_names + (size_t)index * KEY_NAME_BYTES;
+	return state->handle_texts + (size_t)index * STATE_HANDLE_TEXT;
 }

@@ -36,6 +36,7 @@ enum {
 	STATE_VERSION = 11,
 	STATE_ROWS_MAX = 256,
 	STATE_ROW_TEXT = 64, /* of a row's path */
+	STATE_HANDLE_TEXT = NAME_BYTES_MAX + 1,
 	STATE_FIRST_ROW = 1, /* row 0 of the table of files is none */
 	STATE_PIECES_MAX = LEAVES_MOST * LEAVES_MOST,
 };
@@ -69,7 +70,7 @@ struct state_handle {
 	uint32_t uid, gid; /* of the process that opened it */
 	uint32_t key_uid;  /* for whom its key was made */
 	uint32_t pid;	   /* of the thread that opened it; 0: not known */
-	uint64_t key;	   /* id; 0: of none. Its name is in state_key_name() */
+	uint64_t key;	   /* id; 0: of none. Its name is in state_handle_text() */
 };
 
 enum { LIFE_USED = 1, LIFE_OPEN = 2, LIFE_BITS = 2 };
@@ -202,7 +203,8 @@ enum { STATE_HANDLES_MAX = 1 << 22 };
 struct state_handle *state_handle(struct state *state, uint32_t index);
 uint32_t state_handle_count(const struct state *state);
 void state_handle_used(struct state *state, uint32_t index);
-char *state_key_name(struct state *state, uint32_t index);
+/* The name of its key; of feedback, if @half, the line that goes on in the next write. */
+char *state_handle_text(struct state *state, uint32_t index);
 struct amounts *state_handle_amounts(struct state *state, uint32_t index);
 
 #endif

@@ -252,6 +252,11 @@ case_feedback_and_charges_are_written() {
 	asked 204 /v1/charge/orders -d 4
 	counts orders charged 4
 	asked 413 /v1/feedback/orders -d "$(printf 'ok%04100d' 1)"
+	# A body that no newline ends is whole.
+	counts orders throttled 1
+	asked 204 /v1/feedback/orders -d "$(printf '503\n%.0s' {1..150})"
+	counts orders throttled 151
+	asked 400 /v1/feedback/orders -d "$(printf 'ok\n%.0s' {1..170})no"
 	asked 400 '/v1/charge/orders?n=2' -d 1
 	asked 405 /v1/charge/orders
 	asked 400 /v1/charge/orders -X POST

@@ -129,7 +129,24 @@ known() {
 	local counted='granted|served|delayed_seconds|ok|throttled|error'
 	# In a fleet it is the rate of what is held, and a lease that is not used goes back.
 	[ -n "${SOURCE-}" ] || counted+='|effective_rate'
-	grep -E "^($counted|backoff_(up|down|pauses|seconds)) " "$m/$1/stat"
+	grep -E "^($counted|backoff_(up|down|pauses|paused_seconds|seconds)) " "$m/$1/stat"
+}
+
+case_a_line_of_feedback_that_is_cut_goes_on_with_the_next_server() {
+	outlives
+	limiter orders
+	{ printf '200\n%.0s' {1..127}; printf '429 '; } > "$d/begin"
+	exec 5> "$m/orders/feedback"
+	dd if="$d/begin" bs=512 status=none >&5
+	killed
+	echo 'remaining=12 reset=1h' >&5
+	counts orders ok 127
+	counts orders throttled 1
+	[ -n "${SOURCE-}" ] || counts orders service_left 12
+	dd if="$d/begin" bs=512 status=none >&5
+	killed
+	exec 5>&-
+	eventually 20 has orders throttled 2
 }
 
 case_learnt_values_and_counters_are_known_to_the_next_server() {
