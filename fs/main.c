@@ -93,6 +93,12 @@ static int begin_service(struct server *server)
 	return -1;
 }
 
+/* The server @what goes on. */
+static void answer_keeper(void *what)
+{
+	(void)server_tell(((struct server *)what)->control, KEEPER_ALIVE);
+}
+
 /* Serves the mount until its end. 0 or -1. */
 static int serve_mount(struct server *server)
 {
@@ -104,7 +110,8 @@ static int serve_mount(struct server *server)
 		log_leave_terminal();
 	log_info("%s serves %s", daemon->options->source, daemon->options->mountpoint);
 	(void)server_tell(server->control, KEEPER_READY);
-	loop_run(daemon);
+	answer_keeper(server); /* so that the keeper knows that this one does */
+	loop_run(daemon, answer_keeper, server);
 	/* A successor takes over, and no reader notices. */
 	if (wake_is_replaced())
 		_exit(EXIT_REPLACE);

@@ -44,9 +44,11 @@ struct keeper {
 	int signals; /* descriptor */
 	int ready;   /* pipe to who waits for the mount; -1 */
 	int control;
-	pid_t server;	   /* 0: none now */
-	uint64_t ready_ns; /* when it was; 0: it is not */
-	uint64_t start_ns; /* when the next is to be started */
+	pid_t server;		 /* 0: none now */
+	uint64_t ready_ns;	 /* when it was; 0: it is not */
+	uint64_t start_ns;	 /* when the next is to be started */
+	uint64_t ask_ns;	 /* when the server is asked next whether it goes on */
+	unsigned int unanswered; /* questions in a row */
 	unsigned int failures;
 	bool is_told; /* the service manager, that the mount answers */
 	bool ending;
@@ -61,6 +63,7 @@ static void end_mount(struct keeper *keeper, int status)
 	keeper->ending = true;
 	keeper->status = status;
 	keeper->start_ns = NEVER_NS;
+	keeper->ask_ns = NEVER_NS;
 }
 
 /* Turns this child into the server. Nothing but exec may fail here. */
@@ -100,6 +103,7 @@ static void start_server(struct keeper *keeper)
 	pid_t parent = getpid();
 
 	keeper->start_ns = NEVER_NS;
+	keeper->ask_ns = NEVER_NS;
 	keeper->ready_ns = 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
 		start_later(keeper);
@@ -240,6 +244,48 @@ static void server_is_ready(struct keeper *keeper)
 	keeper->is_told = true;
 }
 
+/* A server that has said once that it goes on is asked from then on, if another one can follow. */
+static void server_is_alive(struct keeper *keeper)
+{
+	keeper->unanswered = 0;
+	if (keeper->ask_ns == NEVER_NS && keeper->mount.outlives && !keeper->ending)
+		keeper->ask_ns = clock_ns() + KEEPER_ASK_NS;
+}
+
+/* Tells whether a debugger has process @pid, which may have stopped it. */
+static bool is_traced(pid_t pid)
+{
+	char path[64], line[256];
+	int tracer = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file) && sscanf(line, "TracerPid: %d", &tracer) != 1)
+		;
+	fclose(file);
+	return tracer;
+}
+
+/* Asks the server whether it goes on. One that did not answer for long hangs, and is killed. */
+static void ask_server(struct keeper *keeper)
+{
+	if (is_traced(keeper->server))
+		keeper->unanswered = 0;
+	if (keeper->unanswered == KEEPER_QUESTIONS) {
+		log_error("server %d has not answered for %d s", (int)keeper->server,
+			  (int)(KEEPER_QUESTIONS * KEEPER_ASK_NS / NSEC_PER_SEC));
+		keeper->ask_ns = NEVER_NS;
+		kill(keeper->server, SIGKILL);
+		return;
+	}
+	keeper->unanswered++;
+	keeper->ask_ns = clock_ns() + KEEPER_ASK_NS;
+	kill(keeper->server, SIGURG);
+}
+
 static void hear_server(struct keeper *keeper)
 {
 	uint32_t kind;
@@ -247,10 +293,13 @@ static void hear_server(struct keeper *keeper)
 	if (keeper_socket_receive(keeper->control, &kind, sizeof(kind), NULL, 0) < 0) {
 		close(keeper->control);
 		keeper->control = -1; /* it ends, or has ended */
+		keeper->ask_ns = NEVER_NS;
 	} else if (kind == KEEPER_LOADED) {
 		give_mount(keeper);
 	} else if (kind == KEEPER_READY) {
 		server_is_ready(keeper);
+	} else if (kind == KEEPER_ALIVE) {
+		server_is_alive(keeper);
 	}
 }
 
@@ -299,6 +348,7 @@ static void bury_server(struct keeper *keeper)
 	if (!keeper->server || waitpid(keeper->server, &status, WNOHANG) != keeper->server)
 		return;
 	keeper->server = 0;
+	keeper->ask_ns = NEVER_NS;
 	if (keeper->control >= 0)
 		close(keeper->control);
 	keeper->control = -1;
@@ -375,9 +425,10 @@ static void take_signal(struct keeper *keeper)
 
 static int wait_ms(const struct keeper *keeper)
 {
-	int64_t left_ns = (int64_t)(keeper->start_ns - clock_ns());
+	uint64_t until_ns = keeper->start_ns < keeper->ask_ns ? keeper->start_ns : keeper->ask_ns;
+	int64_t left_ns = (int64_t)(until_ns - clock_ns());
 
-	if (keeper->start_ns == NEVER_NS)
+	if (until_ns == NEVER_NS)
 		return -1;
 	return left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
 }
@@ -390,6 +441,8 @@ static void keep_mount(struct keeper *keeper)
 
 		if (!keeper->server && keeper->start_ns <= clock_ns())
 			start_server(keeper);
+		else if (keeper->ask_ns <= clock_ns())
+			ask_server(keeper);
 		else if (poll(ready, 2, wait_ms(keeper)) > 0) {
 			/* Messages of the server come first. */
 			if (ready[1].revents)
@@ -448,6 +501,7 @@ int keeper_run(struct options *options, int argc, char *argv[], int ready)
 				.before = -1,
 				.signals = -1,
 				.control = -1,
+				.ask_ns = NEVER_NS,
 				.ready = ready};
 
 	keeper.hello = (struct keeper_hello){.kind = KEEPER_HELLO,

@@ -11,6 +11,7 @@
  *	server	LOADED	its source is there, it could serve
  *	keeper	MOUNT	the mount (made for the first server at this point): descriptors, FUSE_INIT
  *	server	READY	it answers
+ *	server	ALIVE	then, and whenever it is asked: it goes on
  *
  * A server that dies is started again, from the same program file, at once if it had served for a
  * while, else after a pause that doubles; a server that cannot stay up ends the mount. The
@@ -20,6 +21,9 @@
  * No state that a server left keeps every successor from starting. Each notes the part that it
  * restores (state.h), and a part that KEEPER_DEATHS of them in a row die of is given up: open files
  * first, then levels, then all.
+ *
+ * A server that goes on says so when the keeper asks by SIGURG, every KEEPER_ASK_NS; one that does
+ * not after KEEPER_QUESTIONS of them hangs, and is killed, unless a debugger has it.
  *
  * On SIGHUP the keeper opens the program that is now on disk, and has the server end without a
  * message; a program that cannot start is replaced by the one that ran before. If the keeper dies,
@@ -44,6 +48,7 @@ enum {
 	KEEPER_INIT_MAX = 256,
 	KEEPER_FAILURES = 10, /* starts in a row that came to nothing */
 	KEEPER_DEATHS = 2,    /* deaths for each part of the state that is given up */
+	KEEPER_QUESTIONS = 3, /* in a row that a server which hangs has not answered */
 	EXIT_REPLACE = 75,    /* of a server: another one is to be started */
 };
 
@@ -52,7 +57,10 @@ enum {
 /* The first pause; each is twice as long as the one before. */
 #define KEEPER_PAUSE_NS UINT64_C(10000000)
 
-enum keeper_message { KEEPER_HELLO = 1, KEEPER_LOADED, KEEPER_MOUNT, KEEPER_READY };
+/* A server is asked so often whether it goes on. */
+#define KEEPER_ASK_NS (UINT64_C(10) * NSEC_PER_SEC)
+
+enum keeper_message { KEEPER_HELLO = 1, KEEPER_LOADED, KEEPER_MOUNT, KEEPER_READY, KEEPER_ALIVE };
 
 struct keeper_hello {
 	uint32_t kind; /* enum keeper_message, here and in the others */

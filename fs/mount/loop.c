@@ -180,7 +180,7 @@ static void serve_due(struct daemon *daemon)
 	daemon_run(daemon);
 }
 
-void loop_run(struct daemon *daemon)
+void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 {
 	struct fuse_buf buffer = {0};
 	uint64_t mean_ns = TIME_CAP_NS, last_ns = clock_ns(), now_ns, between_ns;
@@ -189,6 +189,8 @@ void loop_run(struct daemon *daemon)
 	for (;;) {
 		if (wake_is_ending())
 			break;
+		if (wake_is_asked())
+			answer(what);
 		if (wake_is_due())
 			serve_due(daemon);
 		else if (mean_ns > LOOK_MEAN_MIN_NS && mean_ns < LOOK_MEAN_MAX_NS &&

@@ -16,7 +16,10 @@ void loop_close(void);
 /* Does the request in @buffer, received at @now_ns. */
 void loop_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns);
 
-/* Serves requests until a signal asks for the end or the mount has ended. */
-void loop_run(struct daemon *daemon);
+/*
+ * Serves requests until a signal asks for the end or the mount has ended. If the keeper asks
+ * whether this goes on, @answer(@what) is called.
+ */
+void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what);
 
 #endif

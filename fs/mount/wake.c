@@ -23,6 +23,7 @@ enum {
 static struct {
 	timer_t timer;
 	_Atomic int woken;
+	_Atomic int asked;	  /* the keeper wants to know whether the loop goes on */
 	_Atomic int ending;	  /* the signal that asked for it; other threads look, too */
 	_Atomic uint64_t last_ns; /* when something was due last */
 } wake;
@@ -50,6 +51,14 @@ static void on_timer(int signal_number)
 	wake.woken = 1;
 }
 
+static void on_question(int signal_number)
+{
+	(void)signal_number;
+	wake.asked = 1;
+	wake.woken = 1;
+	set_timer(0); /* goes off until the loop has seen it */
+}
+
 static void on_end(int signal_number)
 {
 	/* A server that is to end is not replaced any more. */
@@ -66,6 +75,7 @@ static void wake_signals(sigset_t *signals)
 	sigaddset(signals, SIGTERM);
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGHUP);
+	sigaddset(signals, SIGURG);
 }
 
 int wake_init(void)
@@ -82,6 +92,8 @@ int wake_init(void)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
+	action.sa_handler = on_question;
+	sigaction(SIGURG, &action, NULL);
 	action.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &action, NULL);
 	wake_signals(&signals);
@@ -107,6 +119,11 @@ bool wake_is_replaced(void)
 bool wake_is_due(void)
 {
 	return wake.woken;
+}
+
+bool wake_is_asked(void)
+{
+	return wake.asked && atomic_exchange(&wake.asked, 0);
 }
 
 void wake_done(void)

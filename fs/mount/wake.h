@@ -22,6 +22,9 @@ void wake_never(void);
 /* Tells whether the timer went off, or a signal came, since wake_done(). */
 bool wake_is_due(void);
 
+/* Tells whether the keeper has asked, since the last call, whether the loop goes on. */
+bool wake_is_asked(void);
+
 /* Notes that the loop is about to look at what is due. */
 void wake_done(void);
 

@@ -52,6 +52,28 @@ case_readers_are_served_in_the_order_in_which_they_came() {
 	for i in "${readers[@]}"; do gone "$i" 20; done
 }
 
+case_a_server_that_hangs_is_replaced_and_readers_keep_their_places() {
+	outlives
+	empty orders 3
+	local before i reload
+	for i in 1 2 3; do
+		"$CLIENT" read "$m/orders/take/$i" > "$d/got.$i" &
+		readers+=($!)
+		waiting orders $i
+	done
+	before=$(pgrep -P "$daemon")
+	kill -STOP "$before"
+	death "$before signal 9"
+	"$RATEFS" --reload "$m" & reload=$!
+	eventually 90 eval "! alive $before" || fail 'it is not replaced'
+	gone $reload 20 || fail 'the reload failed'
+	grep -q "server $before has not answered for 30 s" "$d/log" || fail 'the log says nothing'
+	is 'tokens wanted, in turn' "$(cut -d ' ' -f 3 "$m/orders/waiters" | tr '\n' ' ')" '1 2 3 '
+	echo 1000/s > "$m/orders/rate"
+	for i in "${readers[@]}"; do gone "$i" 20; done
+	is got "$(cat "$d"/got.*)" $'1\n2\n3'
+}
+
 case_signals_reach_readers_that_waited_before_and_after() {
 	outlives
 	empty orders
