@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,9 +12,10 @@
  * Becomes the command, in the child, and never returns. The reason of a failure goes to @why, which
  * a success closes.
  */
-__attribute__((noreturn)) static void execute(char *const command[], int in, int out, int why,
+__attribute__((noreturn)) static void execute(char *const command[], const int files[3], int why,
 					      const sigset_t *mask)
 {
+	bool given = true;
 	int err;
 
 	/* A signal that comes before the command does must end the child, not a handler of ours. */
@@ -23,7 +25,9 @@ __attribute__((noreturn)) static void execute(char *const command[], int in, int
 		if (!sigaction(number, NULL, &action) && action.sa_handler != SIG_IGN)
 			signal(number, SIG_DFL);
 	}
-	if ((in < 0 || dup2(in, STDIN_FILENO) >= 0) && (out < 0 || dup2(out, STDOUT_FILENO) >= 0)) {
+	for (int number = 0; number <= STDERR_FILENO && given; number++)
+		given = files[number] < 0 || dup2(files[number], number) >= 0;
+	if (given) {
 		sigprocmask(SIG_SETMASK, mask, NULL);
 		execvp(command[0], command);
 	}
@@ -31,10 +35,11 @@ __attribute__((noreturn)) static void execute(char *const command[], int in, int
 	_exit(write(why, &err, sizeof(err)) < 0);
 }
 
-int child_start(char *const command[], int in, int out, volatile pid_t *pid)
+int child_start(char *const command[], int in, int out, int err, volatile pid_t *pid)
 {
+	const int files[] = {in, out, err};
 	sigset_t all, before;
-	int why[2], err = 0;
+	int why[2], wrong = 0;
 	ssize_t got;
 
 	if (pipe2(why, O_CLOEXEC))
@@ -43,20 +48,20 @@ int child_start(char *const command[], int in, int out, volatile pid_t *pid)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	*pid = fork();
 	if (!*pid)
-		execute(command, in, out, why[1], &before);
+		execute(command, files, why[1], &before);
 	if (*pid < 0) {
-		err = errno;
+		wrong = errno;
 		*pid = 0;
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(why[1]);
 	do {
-		got = *pid ? read(why[0], &err, sizeof(err)) : 0;
+		got = *pid ? read(why[0], &wrong, sizeof(wrong)) : 0;
 	} while (got < 0 && errno == EINTR);
 	close(why[0]);
 	if (got > 0)
 		child_wait(pid);
-	return -err;
+	return -wrong;
 }
 
 int child_wait(volatile pid_t *pid)

@@ -7,12 +7,12 @@
 #include <sys/types.h>
 
 /*
- * Starts @command, with @in for its standard input and @out for its standard output unless they are
+ * Starts @command, with @in, @out and @err for its standard input, output and error unless they are
  * -1. Signals that are handled here have their default action there; those that are ignored stay
  * so. 0 with @pid, which is set before a signal can be handled; or -errno when it cannot be
  * executed, and nothing has run.
  */
-int child_start(char *const command[], int in, int out, volatile pid_t *pid);
+int child_start(char *const command[], int in, int out, int err, volatile pid_t *pid);
 
 /*
  * Waits for the end of @pid; its status as of waitpid(2). @pid is 0 before its number is free

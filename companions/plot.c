@@ -74,7 +74,7 @@ static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 		warn("no pipe");
 		return -1;
 	}
-	err = child_start(command, ends[0], file, gnuplot);
+	err = child_start(command, ends[0], file, -1, gnuplot);
 	close(ends[0]);
 	*script = err ? NULL : fdopen(ends[1], "w");
 	if (*script)

@@ -10,6 +10,7 @@
 #include "companions/companion.h"
 #include "companions/home.h"
 #include "companions/run.h"
+#include "companions/run_output.h"
 
 #include "core/limiter/feedback.h"
 
@@ -123,21 +124,6 @@ static int take_tokens(const struct job *job)
 	return STATUS_FAILED;
 }
 
-static int write_all(int file, const char *text, size_t length)
-{
-	while (length) {
-		ssize_t written = write(file, text, length);
-
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		if (written > 0) {
-			text += written;
-			length -= (size_t)written;
-		}
-	}
-	return 0;
-}
-
 /* Gives back the tokens that were taken for work that is not done. Trouble is reported. */
 static void return_tokens(const struct job *job)
 {
@@ -159,7 +145,7 @@ static void return_tokens(const struct job *job)
 	}
 	snprintf(path, sizeof(path), "%.*s/charge", PATH_MAX - 12, job->home);
 	file = open(path, O_WRONLY | O_CLOEXEC);
-	err = file < 0 ? -errno : write_all(file, text, strlen(text));
+	err = file < 0 ? -errno : run_output_write(file, text, strlen(text));
 	if (err)
 		warnx("the tokens are spent: %s: %s", path, strerror(-err));
 	if (file >= 0)
@@ -321,14 +307,14 @@ static bool relay_signal(int from, bool again, struct outcome *outcome)
 	size_t used = read_first_line(from, line);
 	bool told = parse_outcome(line, outcome);
 	bool drop = told && outcome->kind == OUTCOME_THROTTLED && again && !told_to_end;
-	int err = drop ? 0 : write_all(STDOUT_FILENO, line, used);
+	int err = drop ? 0 : run_output_write(STDOUT_FILENO, line, used);
 	ssize_t got;
 
 	while (!err && (got = read(from, piece, sizeof(piece)))) {
 		if (got < 0 && errno != EINTR)
 			break;
 		if (got > 0 && !drop)
-			err = write_all(STDOUT_FILENO, piece, (size_t)got);
+			err = run_output_write(STDOUT_FILENO, piece, (size_t)got);
 	}
 	return told;
 }
@@ -373,22 +359,41 @@ static bool hear_headers(const struct job *job, struct ending *ending)
 	return true;
 }
 
+/* Starts the command with pipes for what we read of it: @from, -1 for none. 0 or -errno. */
+static int start_command(const struct job *job, int from[2])
+{
+	const bool wanted[] = {job->by_output || job->has_words, job->has_words};
+	int to[2] = {-1, -1}, pair[2], err = 0;
+
+	for (int i = 0; i < 2; i++) {
+		from[i] = -1;
+		if (!wanted[i] || err)
+			continue;
+		err = pipe2(pair, O_CLOEXEC) ? -errno : 0;
+		if (err)
+			continue;
+		from[i] = pair[0];
+		to[i] = pair[1];
+	}
+	if (!err)
+		err = child_start(job->command, -1, to[0], to[1], &worker);
+	for (int i = 0; i < 2; i++) {
+		if (to[i] >= 0)
+			close(to[i]);
+	}
+	return err;
+}
+
 /* Runs the command once: @ending, and the exit status that goes with it. False: nothing was run. */
 static bool run_command(const struct job *job, bool again, struct ending *ending, int *status)
 {
 	struct outcome *outcome = &ending->outcome;
-	int output[2] = {-1, -1}, err = 0, ended;
-	bool told = false;
+	bool told = false, said = false;
+	int from[2], err, ended;
 
 	if (job->headers)
 		run_headers_empty(job);
-
-	if (job->by_output && pipe2(output, O_CLOEXEC))
-		err = -errno;
-	if (!err)
-		err = child_start(job->command, -1, output[1], &worker);
-	if (output[1] >= 0)
-		close(output[1]);
+	err = start_command(job, from);
 	if (!err && missed) {
 		int number = missed;
 
@@ -396,9 +401,13 @@ static bool run_command(const struct job *job, bool again, struct ending *ending
 		kill(worker, number);
 	}
 	if (!err && job->by_output)
-		told = relay_signal(output[0], again, outcome);
-	if (output[0] >= 0)
-		close(output[0]);
+		told = relay_signal(from[0], again, outcome);
+	else if (!err && job->has_words)
+		said = run_output_relay(from, worker, &told_to_end, &job->words);
+	for (int i = 0; i < 2; i++) {
+		if (from[i] >= 0 && (err || job->by_output))
+			close(from[i]);
+	}
 	if (err) {
 		warnx("%s: %s", job->command[0], strerror(-err));
 		*status = err == -ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
@@ -410,6 +419,8 @@ static bool run_command(const struct job *job, bool again, struct ending *ending
 		told = hear_headers(job, ending);
 	if (!told)
 		*outcome = outcome_of(job, ended);
+	if (said && WIFEXITED(ended) && *status)
+		outcome->kind = OUTCOME_THROTTLED;
 	if (job->by_output && !told)
 		warnx("%s: the output does not begin with how it went", job->command[0]);
 	/* It was not done, whatever the command says of itself. */
@@ -418,21 +429,39 @@ static bool run_command(const struct job *job, bool again, struct ending *ending
 	return true;
 }
 
+/* Says how long the wait since @began_ns was, if it was long; until @slot_ns for tokens. */
+static void tell_wait(const struct job *job, uint64_t began_ns, uint64_t slot_ns)
+{
+	uint64_t now_ns = companion_now_ns();
+	double tokens_s = (double)(slot_ns - began_ns) / NSEC_PER_SEC;
+
+	if (now_ns - began_ns < job->tell_ns)
+		return;
+	if (job->with_slot)
+		warnx("%s: waited %.1f s for tokens, %.1f s for the slot", job->limiter, tokens_s,
+		      (double)(now_ns - slot_ns) / NSEC_PER_SEC);
+	else
+		warnx("%s: waited %.1f s for tokens", job->limiter, tokens_s);
+}
+
 /* Takes tokens and slot, works and reports, once. True: it was throttled and may be tried again. */
 static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns, int *status)
 {
 	struct sigaction before[sizeof(PASSED_ON) / sizeof(PASSED_ON[0])];
 	struct ending ending = {.has_headers = false};
 	uint64_t began_ns = companion_now_ns();
+	uint64_t slot_ns;
 	bool ran;
 	int slot;
 
 	*status = take_tokens(job);
 	if (*status)
 		return false;
+	slot_ns = companion_now_ns();
 	slot = take_slot(job, began_ns, status);
 	if (slot < -1)
 		return false;
+	tell_wait(job, began_ns, slot_ns);
 	handle_signals(true, before);
 	ran = run_command(job, again, &ending, status);
 	if (slot >= 0)
@@ -518,7 +547,10 @@ static int check_units(const struct job *job)
 
 int run_main(int argc, char *argv[])
 {
-	static struct job job = {.tokens = "1", .count = 1, .throttled = THROTTLED_DEFAULT};
+	static struct job job = {.tokens = "1",
+				 .count = 1,
+				 .tell_ns = TELL_DEFAULT_S * NSEC_PER_SEC,
+				 .throttled = THROTTLED_DEFAULT};
 	bool help = false;
 	int status = run_parse(&job, argc, argv, &help);
 
@@ -531,7 +563,7 @@ int run_main(int argc, char *argv[])
 	if (find_files(&job) || check_files(&job) || check_units(&job))
 		return STATUS_FAILED;
 	/* The reader of our output may go; the command's end is waited for, and reported. */
-	if (job.by_output && signal(SIGPIPE, do_nothing) == SIG_IGN)
+	if ((job.by_output || job.has_words) && signal(SIGPIPE, do_nothing) == SIG_IGN)
 		signal(SIGPIPE, SIG_IGN);
 	return run_with_token(&job);
 }

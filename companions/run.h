@@ -7,11 +7,13 @@
 #include "companions/headers.h"
 
 #include <limits.h>
+#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
 	THROTTLED_DEFAULT = 75, /* EX_TEMPFAIL of sysexits.h */
+	TELL_DEFAULT_S = 10,
 	RETRIES_MAX = 1000000,
 };
 
@@ -27,7 +29,10 @@ struct job {
 	bool has_units;	    /* @tokens has amounts of others, too */
 	uint64_t within_ns; /* likewise, of @within */
 	uint64_t retries;
-	int throttled; /* exit status */
+	uint64_t tell_ns; /* a wait of so long is told */
+	int throttled;	  /* exit status */
+	regex_t words;	  /* if has_words: of a line that says so */
+	bool has_words;
 	bool by_output, must_report, with_slot;
 	char source[PATH_MAX]; /* the file that gives the tokens */
 	char home[PATH_MAX];   /* where slot and feedback are */

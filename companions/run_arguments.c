@@ -25,12 +25,16 @@ void run_usage(void)
 	       "    --retry N           when it was throttled, run it again with new tokens, N "
 	       "times at most (0)\n"
 	       "    --throttled STATUS  the exit status that says so (75)\n"
+	       "    --throttled-if REGEX\n"
+	       "                        ... or a line that it prints before it fails, as "
+	       "'ThrottlingException'\n"
 	       "    --output            the first line of the output says how it went, such as an "
 	       "HTTP status\n"
 	       "    --headers FILE      the header fields that COMMAND leaves in FILE say so, as "
 	       "of curl -D FILE\n"
 	       "    --unit HEADER=UNIT  the unit HEADER in those fields is the limiter's UNIT, as "
 	       "tokens=tpm\n"
+	       "    --tell DURATION     say how long it waited, if that was so long (10s)\n"
 	       "    --report            do not run without telling the limiter's feedback how it "
 	       "went\n"
 	       "    -h, --help          print this\n");
@@ -40,6 +44,24 @@ static int wrong(const char *what, const char *argument)
 {
 	warnx("%s: '%s'", what, argument);
 	return companion_usage();
+}
+
+/* Takes the words that say throttled. 0, or an exit status after a message. */
+static int take_words(struct job *job, const char *words)
+{
+	char reason[ERROR_TEXT];
+	int err;
+
+	if (job->has_words)
+		return wrong("given twice", "--throttled-if");
+	if (!*words)
+		return wrong("an empty expression matches everything", "--throttled-if");
+	err = regcomp(&job->words, words, REG_EXTENDED | REG_NOSUB);
+	job->has_words = !err;
+	if (!err)
+		return 0;
+	regerror(err, &job->words, reason, sizeof(reason));
+	return wrong(reason, words);
 }
 
 /* 0, or an exit status after a message. */
@@ -70,6 +92,12 @@ static int take_option(struct job *job, int option)
 			return wrong("not an exit status that says no (1 to 255)", optarg);
 		job->throttled = (int)value;
 		return 0;
+	case 'i':
+		return take_words(job, optarg);
+	case 'e':
+		if (duration_parse(optarg, &job->tell_ns))
+			return wrong(DURATION_WHY, optarg);
+		return 0;
 	case 'o':
 		job->by_output = true;
 		return 0;
@@ -97,6 +125,8 @@ int run_parse(struct job *job, int argc, char *argv[], bool *help)
 		{"within", required_argument, NULL, 'w'},
 		{"retry", required_argument, NULL, 'r'},
 		{"throttled", required_argument, NULL, 't'},
+		{"throttled-if", required_argument, NULL, 'i'},
+		{"tell", required_argument, NULL, 'e'},
 		{"output", no_argument, NULL, 'o'},
 		{"headers", required_argument, NULL, 'd'},
 		{"unit", required_argument, NULL, 'u'},
@@ -120,6 +150,8 @@ int run_parse(struct job *job, int argc, char *argv[], bool *help)
 	}
 	if (job->by_output && job->headers)
 		return wrong("not with --output, which says how it went", "--headers");
+	if (job->has_words && (job->by_output || job->headers))
+		return wrong("not with --output or --headers, which say it", "--throttled-if");
 	if (job->names.count && !job->headers)
 		return wrong("only with --headers", "--unit");
 	if (optind == before)

@@ -455,6 +455,70 @@ case_a_service_cannot_ask_for_more_than_retry_max() {
 	counts orders backoff_pauses 2
 }
 
+case_words_say_that_a_command_that_fails_was_throttled() {
+	fake
+	run 0 "$f" --retry 5 --throttled-if 'Throttl(ing|ed)' -- sh -c "echo >> $d/tries; echo out
+		[ \$(wc -l < $d/tries) = 3 ] && exit
+		echo 'An error: ThrottlingException' >&2; exit 254"
+	reported $'throttled\nthrottled\nok'
+	is output "$(cat "$d/out")" $'out\nout\nout'
+	is 'lines of standard error' "$(grep -c '^An error: ThrottlingException$' "$d/err")" 2
+	: > "$f/feedback"
+	run 0 "$f" --throttled-if slow -- echo slow
+	run 3 "$f" --throttled-if slow -- sh -c 'echo fast; exit 3'
+	run 75 "$f" --throttled-if slow -- sh -c 'exit 75'
+	run 1 "$f" --throttled-if '^too slow$' -- \
+		sh -c 'seq 100000; printf "not\ntoo slow"; exit 1'
+	is lines "$(wc -l < "$d/out")" 100001
+	run 1 "$f" --throttled-if slow -- sh -c 'printf "%5000s\n" slow; exit 1'
+	run 1 "$f" --throttled-if '^slow$' -- sh -c 'printf "1%%\rs\0low\r\n"; exit 1'
+	run 143 "$f" --throttled-if slow -- sh -c 'echo slow; kill -TERM $$'
+	run 9 "$f" --throttled-if slow --throttled 9 --retry 1 -- sh -c 'exit 9'
+	run 4 "$f" --throttled-if slow --retry 1 -- sh -c 'echo slow; exit 4'
+	reported "$(printf '%s\n' ok error throttled throttled error throttled error throttled \
+		throttled throttled throttled)"
+	run 2 "$f" --throttled-if '(' -- true
+	says "'\('"
+	run 2 "$f" --throttled-if '' -- true
+	run 2 "$f" --throttled-if x --output -- true
+	says 'not with --output'
+	run 2 "$f" --throttled-if x --headers "$d/dump" -- true
+	run 2 "$f" --throttled-if x --throttled-if y -- true
+}
+
+case_output_that_is_looked_through_is_passed_on_whole() {
+	fake
+	run 0 "$f" --throttled-if x -- sh -c 'head -c 1000000 "$1"; head -c 1000000 "$1" >&2' sh \
+		"$RATEFS"
+	is output "$(md5sum < "$d/out")" "$(head -c 1000000 "$RATEFS" | md5sum)"
+	is 'standard error' "$(md5sum < "$d/err")" "$(head -c 1000000 "$RATEFS" | md5sum)"
+	# A reader that goes ends the command, as it would without us.
+	timeout 30 "$RATEFS" run "$f" --throttled-if x -- yes | head -n 1 > "$d/out" || :
+	is output "$(cat "$d/out")" y
+	"$RATEFS" run "$f" --throttled-if x -- seq 100000 > /dev/full 2> "$d/err" &&
+		fail 'it cannot be written'
+	says 'cannot pass on what the command prints: No space'
+	# A process that is left behind is not waited for once run was told to end.
+	local with=(--throttled-if x)
+	at_work "trap 'exit 7' TERM; sleep 100 & echo \$! > $d/left
+		touch $d/ready; while :; do sleep 0.02; done"
+	kill $!
+	gone $! 20 || :
+	kill "$(cat "$d/left")"
+}
+
+case_a_long_wait_is_told() {
+	start
+	limiter orders 1000/s
+	run 0 "$m/orders" -- true
+	silent
+	run 0 "$m/orders" --tell 0s -- true
+	says 'orders: waited [0-9]+\.[0-9] s for tokens$'
+	run 0 "$m/orders" --tell 0 --slot -- true
+	says 'orders: waited [0-9]+\.[0-9] s for tokens, [0-9]+\.[0-9] s for the slot$'
+	run 2 "$m/orders" --tell soon -- true
+}
+
 # service: on localhost:$port; it answers the first two requests with 429, the first of them with
 # Retry-After, and all others with 200.
 service() {
