@@ -115,6 +115,7 @@ static int serve_mount(struct server *server)
 	/* A successor takes over, and no reader notices. */
 	if (wake_is_replaced())
 		_exit(EXIT_REPLACE);
+	close(server->control); /* no question is answered any more */
 	/* An answer needs the session: all are given before it goes. */
 	daemon_stop(daemon);
 	if (server->sources.local)

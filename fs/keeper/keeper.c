@@ -49,6 +49,8 @@ struct keeper {
 	uint64_t start_ns;	 /* when the next is to be started */
 	uint64_t ask_ns;	 /* when the server is asked next whether it goes on */
 	unsigned int unanswered; /* questions in a row */
+	bool has_answered;	 /* a question */
+	bool hangs;		 /* it was killed for that */
 	unsigned int failures;
 	bool is_told; /* the service manager, that the mount answers */
 	bool ending;
@@ -105,6 +107,8 @@ static void start_server(struct keeper *keeper)
 	keeper->start_ns = NEVER_NS;
 	keeper->ask_ns = NEVER_NS;
 	keeper->ready_ns = 0;
+	keeper->unanswered = 0;
+	keeper->has_answered = keeper->hangs = false;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
 		start_later(keeper);
 		return;
@@ -247,15 +251,17 @@ static void server_is_ready(struct keeper *keeper)
 /* A server that has said once that it goes on is asked from then on, if another one can follow. */
 static void server_is_alive(struct keeper *keeper)
 {
+	if (keeper->unanswered)
+		keeper->has_answered = true;
 	keeper->unanswered = 0;
 	if (keeper->ask_ns == NEVER_NS && keeper->mount.outlives && !keeper->ending)
 		keeper->ask_ns = clock_ns() + KEEPER_ASK_NS;
 }
 
-/* Tells whether a debugger has process @pid, which may have stopped it. */
+/* Tells whether a debugger has stopped process @pid, or has it; that of a container is not seen. */
 static bool is_traced(pid_t pid)
 {
-	char path[64], line[256];
+	char path[64], line[256], process_state = 0;
 	int tracer = 0;
 	FILE *file;
 
@@ -264,9 +270,9 @@ static bool is_traced(pid_t pid)
 	if (!file)
 		return false;
 	while (fgets(line, sizeof(line), file) && sscanf(line, "TracerPid: %d", &tracer) != 1)
-		;
+		(void)sscanf(line, "State: %c", &process_state);
 	fclose(file);
-	return tracer;
+	return tracer || process_state == 't';
 }
 
 /* Asks the server whether it goes on. One that did not answer for long hangs, and is killed. */
@@ -275,10 +281,11 @@ static void ask_server(struct keeper *keeper)
 	if (is_traced(keeper->server))
 		keeper->unanswered = 0;
 	if (keeper->unanswered == KEEPER_QUESTIONS) {
+		keeper->ask_ns = NEVER_NS;
+		keeper->hangs = true;
+		kill(keeper->server, SIGKILL);
 		log_error("server %d has not answered for %d s", (int)keeper->server,
 			  (int)(KEEPER_QUESTIONS * KEEPER_ASK_NS / NSEC_PER_SEC));
-		keeper->ask_ns = NEVER_NS;
-		kill(keeper->server, SIGKILL);
 		return;
 	}
 	keeper->unanswered++;
@@ -304,12 +311,13 @@ static void hear_server(struct keeper *keeper)
 }
 
 /*
- * Starts the next server after one that died, or gives up. SIGKILL (@killed) comes from outside,
- * and is no sign that the server died of what it restored.
+ * Starts the next server after one that died, or gives up. SIGKILL from outside (@killed) is no
+ * sign that the server died of what it restored; that it hangs before it has answered once may be.
  */
 static void replace_server(struct keeper *keeper, const char *why, bool killed)
 {
-	bool served = keeper->ready_ns && clock_ns() - keeper->ready_ns >= KEEPER_LIFE_NS;
+	bool served = keeper->ready_ns && clock_ns() - keeper->ready_ns >= KEEPER_LIFE_NS &&
+		      (!keeper->hangs || keeper->has_answered);
 
 	keeper->failures = served ? 0 : keeper->failures + 1;
 	keeper->hello.deaths = served ? 0 : keeper->hello.deaths + (killed ? 0 : 1);
@@ -372,7 +380,9 @@ static void bury_server(struct keeper *keeper)
 	} else if (replaced) {
 		keeper->start_ns = 0;
 	} else {
-		replace_server(keeper, why, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		replace_server(keeper, why,
+			       WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+				       !keeper->hangs);
 	}
 }
 
@@ -441,14 +451,14 @@ static void keep_mount(struct keeper *keeper)
 
 		if (!keeper->server && keeper->start_ns <= clock_ns())
 			start_server(keeper);
-		else if (keeper->ask_ns <= clock_ns())
-			ask_server(keeper);
 		else if (poll(ready, 2, wait_ms(keeper)) > 0) {
 			/* Messages of the server come first. */
 			if (ready[1].revents)
 				hear_server(keeper);
 			else if (ready[0].revents)
 				take_signal(keeper);
+		} else if (keeper->ask_ns <= clock_ns()) {
+			ask_server(keeper);
 		}
 	}
 }

@@ -24,6 +24,7 @@ static struct {
 	timer_t timer;
 	_Atomic int woken;
 	_Atomic int asked;	  /* the keeper wants to know whether the loop goes on */
+	_Atomic int stopped;	  /* the loop has ended */
 	_Atomic int ending;	  /* the signal that asked for it; other threads look, too */
 	_Atomic uint64_t last_ns; /* when something was due last */
 } wake;
@@ -54,6 +55,8 @@ static void on_timer(int signal_number)
 static void on_question(int signal_number)
 {
 	(void)signal_number;
+	if (wake.stopped)
+		return;
 	wake.asked = 1;
 	wake.woken = 1;
 	set_timer(0); /* goes off until the loop has seen it */
@@ -138,14 +141,15 @@ void wake_at(uint64_t at_ns)
 		at_ns -= WAKE_EARLY_NS;
 	set_timer(at_ns);
 	/*
-	 * on_end() may have set it in between, or before: it goes off until the loop has seen the
-	 * signal.
+	 * on_end() or on_question() may have set it in between, or before: it goes off until the
+	 * loop has seen the signal.
 	 */
-	if (wake.ending)
+	if (wake.ending || wake.asked)
 		set_timer(0);
 }
 
 void wake_never(void)
 {
+	wake.stopped = 1;
 	set_timer(NEVER_NS);
 }

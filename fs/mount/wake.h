@@ -1,5 +1,5 @@
 /*
- * wake - what ends the loop's sleep: a timer, and the signals that ask for an end.
+ * wake - what ends the loop's sleep: a timer, and signals that ask for an end or a sign of life.
  */
 #ifndef RATEFS_FS_MOUNT_WAKE_H
 #define RATEFS_FS_MOUNT_WAKE_H
