@@ -562,8 +562,8 @@ int run_main(int argc, char *argv[])
 	}
 	if (find_files(&job) || check_files(&job) || check_units(&job))
 		return STATUS_FAILED;
-	/* The reader of our output may go; the command's end is waited for, and reported. */
-	if ((job.by_output || job.has_words) && signal(SIGPIPE, do_nothing) == SIG_IGN)
+	/* The readers of our output may go; the command's end is waited for, and reported. */
+	if (signal(SIGPIPE, do_nothing) == SIG_IGN)
 		signal(SIGPIPE, SIG_IGN);
 	return run_with_token(&job);
 }

@@ -13,6 +13,7 @@ enum {
 	PIECE = 65536,
 	STREAMS = 2,
 	LEFT_MS = 1000, /* a command that has ended may have left others, that have the pipes */
+	LAST_PIECES = 2 * STREAMS, /* as much as was in these when it ended */
 };
 
 struct stream {
@@ -86,7 +87,8 @@ static bool relay_piece(struct stream *stream, const regex_t *words)
 			warnx("cannot pass on what the command prints: %s", strerror(-error));
 		end_stream(stream);
 	}
-	return words && look_through(stream, piece, (size_t)got, words);
+	return words && (look_through(stream, piece, (size_t)got, words) ||
+			 (error && stream->used && end_line(stream, words)));
 }
 
 bool run_output_relay(const int from[2], pid_t worker, const volatile sig_atomic_t *told_to_end,
@@ -96,6 +98,7 @@ bool run_output_relay(const int from[2], pid_t worker, const volatile sig_atomic
 	struct pollfd ready[STREAMS + 1];
 	int process = (int)syscall(SYS_pidfd_open, worker, 0);
 	bool matches = false, has_ended = false;
+	int left = LAST_PIECES;
 
 	streams[0] = (struct stream){.from = from[0], .to = STDOUT_FILENO};
 	streams[1] = (struct stream){.from = from[1], .to = STDERR_FILENO};
@@ -103,9 +106,10 @@ bool run_output_relay(const int from[2], pid_t worker, const volatile sig_atomic
 		for (int i = 0; i < STREAMS; i++)
 			ready[i] = (struct pollfd){.fd = streams[i].from, .events = POLLIN};
 		ready[STREAMS] = (struct pollfd){.fd = has_ended ? -1 : process, .events = POLLIN};
-		if (poll(ready, STREAMS + 1, has_ended ? LEFT_MS : -1) <= 0) {
-			if (has_ended && *told_to_end)
+		if (has_ended && *told_to_end) {
+			if (poll(ready, STREAMS, 0) <= 0 || !left--)
 				break;
+		} else if (poll(ready, STREAMS + 1, has_ended ? LEFT_MS : -1) <= 0) {
 			continue;
 		}
 		has_ended = has_ended || ready[STREAMS].revents;

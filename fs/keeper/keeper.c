@@ -251,6 +251,8 @@ static void server_is_ready(struct keeper *keeper)
 /* A server that has said once that it goes on is asked from then on, if another one can follow. */
 static void server_is_alive(struct keeper *keeper)
 {
+	if (keeper->hangs)
+		return; /* too late */
 	if (keeper->unanswered)
 		keeper->has_answered = true;
 	keeper->unanswered = 0;

@@ -65,9 +65,10 @@ enum keeper_message { KEEPER_HELLO = 1, KEEPER_LOADED, KEEPER_MOUNT, KEEPER_READ
 struct keeper_hello {
 	uint32_t kind; /* enum keeper_message, here and in the others */
 	uint32_t version;
-	int32_t pid;	   /* the keeper's */
-	uint32_t starts;   /* servers before this one */
-	uint32_t deaths;   /* servers in a row that died, not by SIGKILL, before KEEPER_LIFE_NS */
+	int32_t pid;	 /* the keeper's */
+	uint32_t starts; /* servers before this one */
+	/* Servers in a row that died before KEEPER_LIFE_NS, not by SIGKILL, or hung at once. */
+	uint32_t deaths;
 	uint32_t uid, gid; /* of the mount */
 	bool background;   /* messages go to syslog */
 	bool may_refuse;   /* if it cannot read the state, another program can */

@@ -493,18 +493,24 @@ case_output_that_is_looked_through_is_passed_on_whole() {
 	is output "$(md5sum < "$d/out")" "$(head -c 1000000 "$RATEFS" | md5sum)"
 	is 'standard error' "$(md5sum < "$d/err")" "$(head -c 1000000 "$RATEFS" | md5sum)"
 	# A reader that goes ends the command, as it would without us.
-	timeout 30 "$RATEFS" run "$f" --throttled-if x -- yes | head -n 1 > "$d/out" || :
+	"$RATEFS" run "$f" --throttled-if x -- yes 2> "$d/err" | head -n 1 > "$d/out" || :
 	is output "$(cat "$d/out")" y
+	silent
 	"$RATEFS" run "$f" --throttled-if x -- seq 100000 > /dev/full 2> "$d/err" &&
 		fail 'it cannot be written'
 	says 'cannot pass on what the command prints: No space'
 	# A process that is left behind is not waited for once run was told to end.
 	local with=(--throttled-if x)
-	at_work "trap 'exit 7' TERM; sleep 100 & echo \$! > $d/left
-		touch $d/ready; while :; do sleep 0.02; done"
-	kill $!
-	gone $! 20 || :
-	kill "$(cat "$d/left")"
+	local left status=0
+	for left in 'sleep 100' 'while :; do echo; sleep 0.1; done' 'yes'; do
+		at_work "trap 'exit 7' TERM; { trap '' TERM; $left; } & echo \$! > $d/left
+			touch $d/ready; while :; do sleep 0.02; done"
+		kill $!
+		status=0
+		gone $! 20 || status=$?
+		is "exit status with '$left' left behind" $status 7
+		kill -9 "$(cat "$d/left")" 2> /dev/null || :
+	done
 }
 
 case_a_long_wait_is_told() {
