@@ -111,6 +111,20 @@ case_script() {
 	is 'rate of mail' "$(cat $m/mail/rate)" 20/min
 }
 
+case_on_the_fly() {
+	local i makers=()
+	tree
+	block 'A limiter on the fly' 1 > limiter
+	for i in {1..12}; do
+		bash -eu limiter >> works &
+		makers+=($!)
+	done
+	for i in "${makers[@]}"; do wait "$i" || :; done
+	is works "$(cat works)" work
+	counts customer-7 granted 1
+	is limiters "$(cd $m && echo c*)" customer-7
+}
+
 case_git() {
 	tree
 	ratefs_is_found
@@ -225,6 +239,13 @@ case_make() {
 	recipe 'make -j' 2
 	is 'what was made' "$(cat one.html two.html)" $'ONE\nTWO'
 	counts api granted 2
+	rm one.html two.html
+	ratefs_is_found
+	block 'make -j' 3 | sed 's,^include.*,all: one.html two.html,' > Taken
+	printf '%%.html: %%.md\n\tcp $< $@\n' >> Taken
+	make -j 8 -f Taken > "$d/said"
+	is 'what was made' "$(cat one.html two.html)" $'one\ntwo'
+	counts api granted 4
 }
 
 case_cron() {
@@ -503,6 +524,46 @@ case_container() {
 	SH
 	is 'what it said' "$(recipe 'A container')" work
 	counts api granted 1
+}
+
+# The host mounts anew while the container is there, which has the directory above.
+case_container_after_another_mount() {
+	local container
+	tree
+	mount --make-shared /mnt
+	command_is docker <<- 'SH'
+		[ "${*:1:3}" = 'run --rm --mount' ] || exit 125
+		[[ $4 =~ ^type=bind,source=(.*),target=(.*),bind-propagation=rslave$ ]] || exit 125
+		root=$(mktemp -d)
+		exec unshare --mount --propagation slave bash -euc '
+			mount -t tmpfs none "$1" && cd "$1"
+			cp -P /bin /lib /lib64 .
+			mkdir -p usr ".$3"
+			mount --bind /usr usr
+			mount --rbind "$2" ".$3"
+			mount --make-rslave ".$3"
+			exec chroot . busybox "${@:4}"' bash "$root" "${BASH_REMATCH[1]}" \
+			"${BASH_REMATCH[2]}" "${@:6}"
+	SH
+	changes="s,sh -c ',&touch /mnt/began; until [ -e /mnt/again ]; do sleep 0.1; done; ," \
+		recipe 'A container' 2 > "$d/out" &
+	container=$!
+	eventually 20 test -e /mnt/began
+	stop
+	start
+	limiter api 50/s
+	touch /mnt/again
+	wait $container
+	is 'what it said' "$(cat "$d/out")" work
+	counts api granted 1
+}
+
+case_two_limits() {
+	tree
+	is 'what it said' "$(recipe 'Two limits that overlap')" work
+	is 'what it said' "$(recipe 'Two limits that overlap' 2)" ''
+	counts tenants/7 granted 1
+	counts regions/eu granted 1
 }
 
 case_users() {
