@@ -182,6 +182,9 @@ static int make_mount(struct keeper *keeper)
 	/* Another one may have mounted while the first server was loading. */
 	if (mountpoint_check(keeper->options->mountpoint))
 		return EXIT_FAILURE;
+	/* Hosts of a fleet share; settings in a directory have one daemon. */
+	if (!keeper->options->servers && !keeper->options->directory)
+		mountpoint_claim(keeper->options->mountpoint);
 	status = mount_session(&keeper->fuse, keeper->options, NULL);
 	if (status)
 		return status;

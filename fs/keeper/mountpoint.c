@@ -3,13 +3,24 @@
 #include "fs/base/log.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
+
+/* How often, and how long after each other, the end of the daemon before is looked for. */
+enum { CLAIMS = 40 };
+static const struct timespec CLAIM_AGAIN = {.tv_nsec = 50000000};
 
 /* Returns the number that the kernel gives to the mount of @path, or -1. */
 static int mount_of(const char *path)
@@ -82,4 +93,36 @@ void mountpoint_warn(const char *mountpoint)
 		log_warning("mount point '%s' is not empty: its content is hidden until it is "
 			    "unmounted",
 			    mountpoint);
+}
+
+void mountpoint_claim(const char *mountpoint)
+{
+	/* A name that is no file, and free once its last holder has ended. */
+	int claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct stat place;
+	socklen_t length;
+	int err = -1;
+
+	if (claim < 0 || stat(mountpoint, &place))
+		return;
+	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			     (size_t)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+					      "ratefs/%u:%u/%llu", major(place.st_dev),
+					      minor(place.st_dev),
+					      (unsigned long long)place.st_ino));
+	for (int i = 0; i < CLAIMS && err; i++) {
+		if (i)
+			nanosleep(&CLAIM_AGAIN, NULL);
+		err = bind(claim, (struct sockaddr *)&name, length) ? errno : 0;
+		if (err && err != EADDRINUSE)
+			break;
+	}
+	if (err == EADDRINUSE)
+		log_warning(
+			"another daemon that has mounted on '%s' goes on, for a copy of its mount "
+			"or an open file: both grant",
+			mountpoint);
+	if (err)
+		close(claim);
 }

@@ -1,5 +1,5 @@
 /*
- * mountpoint - what a mount would hide.
+ * mountpoint - what a mount would hide, and what it would be beside.
  */
 #ifndef RATEFS_FS_KEEPER_MOUNTPOINT_H
 #define RATEFS_FS_KEEPER_MOUNTPOINT_H
@@ -14,5 +14,13 @@ int mountpoint_check(const char *mountpoint);
 
 /* Warns of a directory that is not empty. */
 void mountpoint_warn(const char *mountpoint);
+
+/*
+ * Warns if another daemon has made a mount on that directory and lives: a copy of its mount in a
+ * container, or an open file, keeps it alive, and it grants beside this one. The daemon before may
+ * be about to end: this waits for 2 s then. From now on this process is known to have one there,
+ * until it ends. A daemon in another network namespace is not seen.
+ */
+void mountpoint_claim(const char *mountpoint);
 
 #endif

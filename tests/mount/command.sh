@@ -133,6 +133,27 @@ case_a_ratefs_that_does_not_answer_is_seen_too() {
 	umount -l "$m"
 }
 
+case_a_daemon_that_lives_on_in_a_copy_of_its_mount_is_told() {
+	[ -z "${SOURCE-}" ] || skip 'hosts of a fleet share'
+	start
+	local first=$daemon copy
+	unshare --mount --propagation private sleep 1000 & copy=$!
+	eventually 20 eval '[ "$(readlink /proc/'$copy'/ns/mnt)" != "$(readlink /proc/$$/ns/mnt)" ]'
+	umount "$m"
+	start
+	grep -q "another daemon that has mounted on '$m' goes on" "$d/log" || fail 'it is not told'
+	kill $copy
+	gone "$first" 20
+	umount "$m"
+	gone "$daemon" 20
+	: > "$d/log"
+	start
+	! grep 'another daemon' "$d/log" || fail 'there is none'
+	umount "$m"
+	start
+	! grep 'another daemon' "$d/log" || fail 'that one is about to end'
+}
+
 case_mount_refuses_a_second_one() {
 	local status=0
 	[ -x /sbin/mount.fuse3 ] || skip 'no /sbin/mount.fuse3'
