@@ -123,6 +123,11 @@ case_on_the_fly() {
 	is works "$(cat works)" work
 	counts customer-7 granted 1
 	is limiters "$(cd $m && echo c*)" customer-7
+	# One that is there is left alone; one that cannot have its rate is not made.
+	bash -eu limiter
+	counts customer-7 granted 1
+	! sed 's,customer-7 5/min,customer-8 5/mni,' limiter | bash -eu 2> said || fail 'it is made'
+	is limiters "$(cd $m && echo c*)" customer-7
 }
 
 case_git() {
@@ -241,11 +246,10 @@ case_make() {
 	counts api granted 2
 	rm one.html two.html
 	ratefs_is_found
-	block 'make -j' 3 | sed 's,^include.*,all: one.html two.html,' > Taken
-	printf '%%.html: %%.md\n\tcp $< $@\n' >> Taken
-	make -j 8 -f Taken > "$d/said"
-	is 'what was made' "$(cat one.html two.html)" $'one\ntwo'
-	counts api granted 4
+	block 'make -j' 3 > GNUmakefile
+	make -j 8
+	is 'what was made' "$(cat one.html two.html)" $'ONE\nTWO'
+	counts api granted 6
 }
 
 case_cron() {
@@ -561,9 +565,19 @@ case_container_after_another_mount() {
 case_two_limits() {
 	tree
 	is 'what it said' "$(recipe 'Two limits that overlap')" work
-	is 'what it said' "$(recipe 'Two limits that overlap' 2)" ''
 	counts tenants/7 granted 1
 	counts regions/eu granted 1
+	# The tenant has a token, the region has none for long.
+	echo 1/d > $m/tenants/7/rate
+	echo -1 > $m/tenants/7/charge
+	echo 1/d > $m/regions/eu/rate
+	echo 2 > $m/regions/eu/charge
+	is 'what it said' "$(recipe 'Two limits that overlap' 2)" ''
+	counts tenants/7 granted 2
+	is 'tokens of the tenant' "$(tokens tenants/7)" 1
+	echo -3 > $m/regions/eu/charge
+	is 'what it said' "$(recipe 'Two limits that overlap' 2)" work
+	is 'tokens of the tenant' "$(tokens tenants/7)" 0
 }
 
 case_users() {
