@@ -183,8 +183,11 @@ static int make_mount(struct keeper *keeper)
 	if (mountpoint_check(keeper->options->mountpoint))
 		return EXIT_FAILURE;
 	/* Hosts of a fleet share; settings in a directory have one daemon. */
-	if (!keeper->options->servers && !keeper->options->directory)
+	if (!keeper->options->servers && !keeper->options->directory) {
 		mountpoint_claim(keeper->options->mountpoint);
+		if (mountpoint_check(keeper->options->mountpoint))
+			return EXIT_FAILURE;
+	}
 	status = mount_session(&keeper->fuse, keeper->options, NULL);
 	if (status)
 		return status;

@@ -104,8 +104,12 @@ void mountpoint_claim(const char *mountpoint)
 	socklen_t length;
 	int err = -1;
 
-	if (claim < 0 || stat(mountpoint, &place))
+	if (claim < 0)
 		return;
+	if (stat(mountpoint, &place)) {
+		close(claim);
+		return;
+	}
 	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			     (size_t)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
 					      "ratefs/%u:%u/%llu", major(place.st_dev),
@@ -120,8 +124,8 @@ void mountpoint_claim(const char *mountpoint)
 	}
 	if (err == EADDRINUSE)
 		log_warning(
-			"another daemon that has mounted on '%s' goes on, for a copy of its mount "
-			"or an open file: both grant",
+			"another daemon that has mounted on '%s' goes on, for a copy of its mount, "
+			"an open file or another namespace: both grant",
 			mountpoint);
 	if (err)
 		close(claim);

@@ -17,7 +17,8 @@ void mountpoint_warn(const char *mountpoint);
 
 /*
  * Warns if another daemon has made a mount on that directory and lives: a copy of its mount in a
- * container, or an open file, keeps it alive, and it grants beside this one. The daemon before may
+ * container, or an open file, keeps it alive, or it is in a mount namespace of its own; it grants
+ * beside this one. The daemon before may
  * be about to end: this waits for 2 s then. From now on this process is known to have one there,
  * until it ends. A daemon in another network namespace is not seen.
  */
