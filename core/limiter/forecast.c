@@ -115,6 +115,8 @@ static uint64_t when_granted(const struct limiter *limiter, const struct forecas
 		own_ns = is_lent ? when_whole(limiter->holding->settings, asked, forecast->amounts,
 					      forecast->now_ns)
 				 : limiter_own_when(limiter, needed, forecast->now_ns);
+		if (is_lent && limiter->learning && limiter->learning->pause.until_ns > own_ns)
+			own_ns = limiter->learning->pause.until_ns;
 		at_ns = own_ns > at_ns ? own_ns : at_ns;
 		if (is_lent || !units_counts(limiter) ||
 		    limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
