@@ -429,6 +429,21 @@ static bool run_command(const struct job *job, bool again, struct ending *ending
 	return true;
 }
 
+/* Puts the number of the slot that is open as @slot into the command's environment. */
+static void name_number(int slot)
+{
+	char number[QUANTITY_TEXT];
+	ssize_t length = read(slot, number, sizeof(number) - 1);
+
+	if (length > 1 && number[length - 1] == '\n') {
+		number[length - 1] = '\0';
+		if (!setenv("RATEFS_SLOT", number, true))
+			return;
+	}
+	warn("no number of the slot");
+	unsetenv("RATEFS_SLOT");
+}
+
 /* Says how long the wait since @began_ns was, if it was long; until @slot_ns for tokens. */
 static void tell_wait(const struct job *job, uint64_t began_ns, uint64_t slot_ns)
 {
@@ -462,6 +477,8 @@ static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns
 	if (slot < -1)
 		return false;
 	tell_wait(job, began_ns, slot_ns);
+	if (slot >= 0)
+		name_number(slot);
 	handle_signals(true, before);
 	ran = run_command(job, again, &ending, status);
 	if (slot >= 0)

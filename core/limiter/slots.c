@@ -38,8 +38,10 @@ static int get_path(struct limiter *limiter)
 
 void slots_free(struct limiter *limiter)
 {
-	if (limiter->slots)
+	if (limiter->slots) {
 		turns_free(&limiter->slots->turns);
+		numbers_end(&limiter->slots->numbers);
+	}
 	free(limiter->slots);
 	limiter->slots = NULL;
 }
@@ -81,7 +83,7 @@ static bool has_free(const struct limiter *limiter)
 /* Opens @slot all along the path to the root. */
 static void open_path(struct limiter *limiter, struct slot *slot, uint64_t now_ns)
 {
-	*slot = (struct slot){limiter, now_ns};
+	*slot = (struct slot){.limiter = limiter, .opened_ns = now_ns};
 	for (; limiter; limiter = limiter->parent) {
 		struct slots *slots = limiter->slots;
 
@@ -156,6 +158,60 @@ int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slo
 	return 0;
 }
 
+/* Returns the limiter in which a slot of @limiter has its number. */
+static struct limiter *numbering(struct limiter *limiter)
+{
+	for (struct limiter *l = limiter; l; l = l->parent) {
+		if (l->settings->slots.kind != SLOTS_MAX)
+			return l;
+	}
+	return limiter;
+}
+
+static int give_number(struct slot *slot, struct limiter *limiter, uint32_t number)
+{
+	int err = numbers_add(&limiter->slots->numbers, number);
+
+	if (err)
+		return err;
+	slot->numbered = limiter;
+	slot->number = number;
+	return 0;
+}
+
+int slots_number(struct slot *slot, uint32_t *number)
+{
+	struct limiter *limiter = numbering(slot->limiter);
+	int err = 0;
+
+	if (!slot->numbered)
+		err = give_number(slot, limiter,
+				  numbers_free_from(&limiter->slots->numbers, 0, NUMBERS_END));
+	*number = slot->number;
+	return err;
+}
+
+uint32_t slots_numbered_above(const struct slot *slot)
+{
+	uint32_t above = 0;
+
+	for (const struct limiter *l = slot->limiter; l != slot->numbered; l = l->parent)
+		above++;
+	return above;
+}
+
+int slots_restore_number(struct slot *slot, uint32_t above, uint32_t number)
+{
+	struct limiter *limiter = slot->limiter;
+	int err = 0;
+
+	while (limiter && above--)
+		limiter = limiter->parent;
+	if (limiter)
+		err = give_number(slot, limiter, number);
+	return err == -ENOMEM ? err : 0;
+}
+
 int slots_open(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns)
 {
 	struct expiry *expiry = waiter->expiry;
@@ -185,6 +241,8 @@ void slots_close(struct schedule *schedule, struct slot *slot, bool used)
 {
 	struct limiter *limiter = slot->limiter;
 
+	if (slot->numbered)
+		numbers_remove(&slot->numbered->slots->numbers, slot->number);
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		struct slots *slots = l->slots;
 

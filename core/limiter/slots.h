@@ -4,12 +4,17 @@
  * A slot of a limiter is also a slot of each of its ancestors: an opener holds the whole path, or
  * waits and holds nothing. Openers have their turns as readers have, see turns.h.
  *
+ * A slot that is asked for its number has the smallest that no other open slot has, in the nearest
+ * limiter, from its own upward, that has a number of slots (or its own). While there are N slots at
+ * most, numbers are below N. Slots that were not asked have none, and are in nobody's way.
+ *
  * Nothing here depends on time; concurrency.h adapts the number of slots.
  */
 #ifndef RATEFS_CORE_SLOTS_H
 #define RATEFS_CORE_SLOTS_H
 
 #include "core/limiter/concurrency.h"
+#include "core/limiter/numbers.h"
 #include "core/limiter/shape.h"
 #include "core/limiter/turns.h"
 
@@ -19,6 +24,8 @@
 struct slot {
 	struct limiter *limiter; /* NULL: it is not open */
 	uint64_t opened_ns;
+	struct limiter *numbered; /* where it has @number; NULL: it was not asked for one */
+	uint32_t number;
 };
 
 /* The slots of a limiter that has ever had one, or a setting for them. */
@@ -29,6 +36,7 @@ struct slots {
 	uint64_t opened;		/* likewise, ever */
 	uint64_t refused;		/* openers that would not wait any longer */
 	uint64_t shadowed;		/* openers that would have waited if enforced */
+	struct numbers numbers;		/* of open slots */
 
 	struct turns turns;
 	struct sibling sibling; /* of the turns */
@@ -61,6 +69,18 @@ void slots_refuse(struct schedule *schedule, struct waiter *waiter);
 /* Opens @slot as one that was open since @opened_ns, whatever the limits are. 0 or -ENOMEM. */
 int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slot *slot,
 		  uint64_t opened_ns);
+
+/* Gives the number of @slot, which is open and keeps it. 0, -ENOMEM or -ERANGE. */
+int slots_number(struct slot *slot, uint32_t *number);
+
+/* Returns how many limiters above its own @slot has its number in. */
+uint32_t slots_numbered_above(const struct slot *slot);
+
+/*
+ * Gives @slot, restored, @number of the limiter so far @above its own again. 0 or -ENOMEM; no
+ * number, and 0, if there is no such limiter, or another slot has it.
+ */
+int slots_restore_number(struct slot *slot, uint32_t above, uint32_t number);
 
 /*
  * Closes a slot that is open. @used: a program worked with it, so the time tells something.

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /*
@@ -114,12 +115,25 @@ static void open_slot(struct daemon *daemon, struct handle *handle, const struct
 		fuse_reply_err(caller->request, -err);
 }
 
-/* Answers a read, which takes nothing: a slot is held by the open file. */
+/* Answers a read with the number of the slot, which takes nothing: the open file holds it. */
 static void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
-	(void)daemon;
-	(void)handle;
-	read_reply(read->caller->request, 1, (uint64_t)read->offset, read->size);
+	struct state_handle *kept = handle->kept;
+	uint32_t number;
+	int err;
+
+	daemon_lock(daemon);
+	err = handle->slot.limiter ? slots_number(&handle->slot, &number) : -ENODEV;
+	if (!err) {
+		/* A successor must not give it to another slot once it was told. */
+		kept->slot_above = slots_numbered_above(&handle->slot);
+		atomic_store_explicit(&kept->slot_number, number + 1, memory_order_release);
+	}
+	daemon_unlock(daemon);
+	if (err)
+		fuse_reply_err(read->caller->request, -err);
+	else
+		read_reply(read->caller->request, number, (uint64_t)read->offset, read->size);
 }
 
 static int reopen_slot(struct daemon *daemon, struct handle *handle,
@@ -130,8 +144,12 @@ static int reopen_slot(struct daemon *daemon, struct handle *handle,
 	if (kept->slot_ns)
 		err = slots_restore(&daemon->engine.schedule, handle->limiter, &handle->slot,
 				    kept->slot_ns);
-	if (handle->slot.limiter)
+	if (handle->slot.limiter) {
+		if (kept->slot_number)
+			err = slots_restore_number(&handle->slot, kept->slot_above,
+						   kept->slot_number - 1);
 		slot_note(daemon, handle);
+	}
 	return err;
 }
 

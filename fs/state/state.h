@@ -33,7 +33,7 @@
 struct state;
 
 enum {
-	STATE_VERSION = 11,
+	STATE_VERSION = 12,
 	STATE_ROWS_MAX = 256,
 	STATE_ROW_TEXT = 64, /* of a row's path */
 	STATE_HANDLE_TEXT = NAME_BYTES_MAX + 1,
@@ -66,11 +66,13 @@ struct state_handle {
 	bool granted;
 	bool half;
 	bool polls;
-	uint8_t units;	   /* so many amounts of units are in state_handle_amounts() */
-	uint32_t uid, gid; /* of the process that opened it */
-	uint32_t key_uid;  /* for whom its key was made */
-	uint32_t pid;	   /* of the thread that opened it; 0: not known */
-	uint64_t key;	   /* id; 0: of none. Its name is in state_handle_text() */
+	uint8_t units;		      /* so many amounts of units are in state_handle_amounts() */
+	uint32_t uid, gid;	      /* of the process that opened it */
+	uint32_t key_uid;	      /* for whom its key was made */
+	uint32_t pid;		      /* of the thread that opened it; 0: not known */
+	uint64_t key;		      /* id; 0: of none. Its name is in state_handle_text() */
+	_Atomic uint32_t slot_number; /* its slot's number + 1; 0: it was not asked for one; ... */
+	uint32_t slot_above;	      /* ... so far above its limiter */
 };
 
 enum { LIFE_USED = 1, LIFE_OPEN = 2, LIFE_BITS = 2 };

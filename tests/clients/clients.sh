@@ -114,7 +114,7 @@ end_job() { kill "-$1" -- "-$job" 2> /dev/null || :; }
 # job_ended SECONDS
 job_ended() { eventually "$1" eval '! alive $job'; }
 
-# spent LINES FILE: the tokens of `full` that it spends for so many lines.
+# spent LINES FILE [TEXT]: the tokens of `full` that it spends for so many lines, of 1 each.
 spent() {
 	local before after
 	before=$(counter full granted)
@@ -122,7 +122,7 @@ spent() {
 	after=$(counter full granted)
 	if [ "$1" = 3 ] && [ "$status $(cat "$d/got")" = '0 1' ]; then
 		echo short
-	elif [ $status != 0 ] || [ "$(cat "$d/got")" != "$(yes 1 | head -n "$1")" ]; then
+	elif [ $status != 0 ] || [ "$(cat "$d/got")" != "$(yes "${3-1}" | head -n "$1")" ]; then
 		echo "status-$status-printed-'$(tr '\n' ' ' < "$d/got")'"
 		cat "$d/said" >&2
 	elif [ $((after - before)) -gt 9 ]; then
@@ -176,7 +176,7 @@ both() { if [ "$1" = "$2" ]; then echo "$1"; else echo "$1/$2"; fi; }
 opens_a_slot() {
 	local before
 	before=$(counter full slots_opened)
-	[ "$(spent 1 slot)" = 0 ] && has full slots_opened $((before + 1)) &&
+	[ "$(spent 1 slot 0)" = 0 ] && has full slots_opened $((before + 1)) &&
 		eventually $hang_s has full slots_used 0 && echo ok
 }
 

@@ -316,6 +316,19 @@ case_slots_of_the_tree_bound_the_commands_at_work() {
 		fail "at work at once: $(tr '\n' ' ' < "$d/out")"
 }
 
+case_commands_at_work_have_different_numbers() {
+	start
+	limiter gpu
+	echo 3 > "$m/gpu/concurrency"
+	seq 12 | timeout 30 xargs -P 6 -I % "$RATEFS" run "$m/gpu" --slot -- \
+		sh -c "mkdir $d/of.\$RATEFS_SLOT && sleep 0.05 && rmdir $d/of.\$RATEFS_SLOT &&
+			echo \$RATEFS_SLOT >> $d/numbers"
+	is 'numbers' "$(sort -u "$d/numbers" | tr '\n' ' ')" '0 1 2 '
+	is 'runs' "$(wc -l < "$d/numbers")" 12
+	RATEFS_SLOT=outer run 0 "$m/gpu" -- sh -c 'echo $RATEFS_SLOT'
+	is 'without --slot' "$(cat "$d/out")" outer
+}
+
 case_a_refusal_by_a_bound_of_the_limiter_is_told_and_may_be_tried_again() {
 	start
 	limiter orders 1/d

@@ -6,7 +6,7 @@
  *
  * An input is a byte for how many places are others, whether sums are made right, and which part is
  * given up; for each place four bytes for where it is, one for its length, and its bytes; then a
- * script as of fuzz_request. The places in the seeds are those of STATE_VERSION 11.
+ * script as of fuzz_request. The places in the seeds are those of STATE_VERSION 12.
  */
 #include "fuzz.h"
 #include "server.h"

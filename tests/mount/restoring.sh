@@ -2,15 +2,6 @@
 # What the next server restores of files that were gone already, and what it gives up when servers
 # die of it.
 
-# read_of DESCRIPTOR: prints the result of a read of that open file at its beginning, or the name of
-# the errno.
-read_of() {
-	timeout 20 python3 -c '
-import errno, os, sys
-try: print(os.pread(int(sys.argv[1]), 64, 0).decode().strip())
-except OSError as error: print(errno.errorcode[error.errno])' "$1"
-}
-
 # reloaded: replaces the server by one of the program on disk.
 reloaded() {
 	local before
@@ -230,11 +221,13 @@ case_openers_with_a_time_and_their_slots_survive_servers() {
 	killed
 	waiting orders 1
 	counts orders slots_used 2
-	is 'through a file that was open' "$(read_of 5) $(read_of 6)" '1 1'
+	is 'through a file that was open' "$(read_of 6) $(read_of 5)" '0 1'
 	denied EBUSY read "$m/orders/slot,within=0"
+	killed
 	exec 5<&-
 	wait $opener
 	is 'what the opener got' "$(cat "$d/got")" 1
+	is 'the number that it had before' "$(read_of 6)" 0
 	eventually 20 has orders slots_used 1
 	exec 6<&-
 	eventually 20 has orders slots_used 0

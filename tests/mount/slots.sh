@@ -36,10 +36,10 @@ case_a_slot_is_open_until_it_is_closed() {
 case_reading_an_open_slot_takes_nothing() {
 	start
 	limiter orders
-	is 'read of a slot' "$(cat "$m/orders/slot")" 1
+	is 'read of a slot' "$(cat "$m/orders/slot")" 0
 	exec 3< "$m/orders/slot"
 	read -r got <&3
-	is 'read of descriptor 3' "$got" 1
+	is 'read of descriptor 3' "$got" 0
 	is 'the rest' "$(cat <&3)" ''
 	exec 3<&-
 	counts orders granted 0
@@ -51,7 +51,32 @@ poll = select.poll()
 poll.register(slot, select.POLLIN)
 assert poll.poll(5000) == [(slot, select.POLLIN)]
 print([os.pread(slot, 1, at) for at in (0, 1, 2, 0)])' "$m/orders/slot")" \
-		"[b'1', b'\\n', b'', b'1']"
+		"[b'0', b'\\n', b'', b'0']"
+}
+
+case_each_open_slot_has_a_number_of_its_own() {
+	start
+	limiter gpu
+	mkdir "$m/gpu/train" "$m/gpu/infer"
+	echo 4 > "$m/gpu/concurrency"
+	exec 3< "$m/gpu/train/slot" 4< "$m/gpu/infer/slot" 5< "$m/gpu/slot" 6< "$m/gpu/slot"
+	is 'in the order of reading' "$(read_of 5) $(read_of 4) $(read_of 3) $(read_of 6)" '0 1 2 3'
+	exec 4<&-
+	is 'that which came free' "$("$CLIENT" read "$m/gpu/train/slot")" 1
+	echo 1 > "$m/gpu/train/concurrency"
+	is 'it stays as it is' "$(read_of 3)" 2
+	exec 3<&-
+	is 'of the nearest that has some' "$("$CLIENT" read "$m/gpu/train/slot")" 0
+	exec 5<&- 6<&-
+}
+
+case_slots_of_keys_have_numbers_of_their_own() {
+	start
+	limiter gpu
+	echo 2 > "$m/gpu/key_concurrency"
+	exec 3< "$m/gpu/slot" 4< "$m/gpu/keys/ann/slot" 5< "$m/gpu/keys/ann/slot"
+	is 'and of a key' "$(read_of 3) $(read_of 4) $(read_of 5)" '0 0 1'
+	exec 3<&- 4<&- 5<&-
 }
 
 case_a_holder_killed_with_sigkill_frees_its_slot() {
@@ -85,7 +110,7 @@ case_a_slot_is_freed_by_the_last_process_that_inherited_it() {
 	kill $child
 	wait $child 2> /dev/null || :
 	eventually 20 has orders slots_used 0
-	is 'free again' "$(cat "$m/orders/slot")" 1
+	is 'free again' "$(cat "$m/orders/slot")" 0
 }
 
 case_an_open_that_may_not_block_is_refused() {
@@ -96,7 +121,7 @@ case_an_open_that_may_not_block_is_refused() {
 	denied EAGAIN peek "$m/orders/slot"
 	counts orders refused 1
 	exec 3<&-
-	is 'once it is free' "$("$CLIENT" peek "$m/orders/slot")" 1
+	is 'once it is free' "$("$CLIENT" peek "$m/orders/slot")" 0
 }
 
 case_an_opener_waits_for_as_long_as_it_says() {
@@ -106,7 +131,7 @@ case_an_opener_waits_for_as_long_as_it_says() {
 	# In a fleet a slot is leased first.
 	exec 3< "$m/orders/slot,within=0"
 	counts orders slots_used 1
-	is 'read of a slot' "$(python3 -c 'import os; print(os.pread(3, 9, 0))')" "b'1\\n'"
+	is 'read of a slot' "$(python3 -c 'import os; print(os.pread(3, 9, 0))')" "b'0\\n'"
 	denied EBUSY read "$m/orders/slot,within=0"
 	denied EBUSY read "$m/orders/slot,within=200ms"
 	denied EBUSY read "$m/orders/keys/bob/slot,within=0s"
@@ -132,7 +157,7 @@ case_an_opener_waits_for_as_long_as_it_says() {
 	like waiters "$(cat "$m/orders/waiters")" '^[0-9]+ [0-9]+ slot '
 	exec 3<&-
 	wait $opener
-	is 'read of its slot' "$(cat "$d/got")" 1
+	is 'read of its slot' "$(cat "$d/got")" 0
 	eventually 20 has orders slots_used 0
 	exec 3< "$m/orders/keys/bob/slot,within=1s"
 	counts orders slots_used 1
@@ -229,7 +254,7 @@ case_a_slot_of_a_child_is_a_slot_of_its_parent() {
 	denied EAGAIN peek "$m/all/other/slot"
 	denied EAGAIN peek "$m/all/slot"
 	exec 3<&-
-	is other "$("$CLIENT" peek "$m/all/other/slot")" 1
+	is other "$("$CLIENT" peek "$m/all/other/slot")" 0
 }
 
 case_a_limiter_with_open_slots_is_not_removed() {

@@ -547,6 +547,115 @@ static void test_removing_a_limiter_for_good_answers_openers_of_its_keys(void **
 	stage_close(&stage);
 }
 
+static uint32_t number_of(struct slot *slot)
+{
+	uint32_t number;
+
+	assert_int_equal(slots_number(slot, &number), 0);
+	return number;
+}
+
+static void test_open_slots_have_numbers_in_the_nearest_limiter_with_a_number(void **state)
+{
+	struct opener a, b, c, d;
+	struct limiter *all, *left, *right;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	all = stage_make(&stage, NULL, "all", "concurrency=4");
+	left = stage_make(&stage, all, "left", NULL);
+	right = stage_make(&stage, all, "right", "concurrency=3");
+	assert_int_equal(ask(&stage, &a, left, 0), 0);
+	assert_int_equal(ask(&stage, &b, right, 0), 0);
+	assert_int_equal(ask(&stage, &c, right, 0), 0);
+	assert_int_equal(ask(&stage, &d, all, 0), 0);
+	assert_int_equal(number_of(&d.slot), 0);
+	assert_int_equal(number_of(&a.slot), 1);
+	assert_int_equal(number_of(&c.slot), 0);
+	assert_int_equal(number_of(&b.slot), 1);
+	assert_int_equal(number_of(&d.slot), 0);
+	assert_int_equal(slots_numbered_above(&a.slot), 1);
+	assert_int_equal(slots_numbered_above(&b.slot), 0);
+	/* It stays what it was, and is free with its slot. */
+	stage_write(&stage, right, "concurrency=max", 0);
+	assert_int_equal(number_of(&b.slot), 1);
+	leave(&stage, &d, 0);
+	assert_int_equal(ask(&stage, &d, all, 0), 0);
+	assert_int_equal(number_of(&d.slot), 0);
+	leave(&stage, &a, 0);
+	leave(&stage, &b, 0);
+	leave(&stage, &c, 0);
+	leave(&stage, &d, 0);
+	stage_close(&stage);
+}
+
+static void test_without_a_setting_there_is_no_end_of_numbers(void **state)
+{
+	enum { COUNT = 200 };
+	struct opener openers[COUNT], late;
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", NULL);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		assert_int_equal(ask(&stage, &openers[i], l, 0), 0);
+		assert_int_equal(number_of(&openers[i].slot), i);
+	}
+	leave(&stage, &openers[127], 0);
+	leave(&stage, &openers[64], 0);
+	assert_int_equal(ask(&stage, &openers[64], l, 0), 0);
+	assert_int_equal(ask(&stage, &openers[127], l, 0), 0);
+	assert_int_equal(ask(&stage, &late, l, 0), 0);
+	assert_int_equal(number_of(&openers[64].slot), 64);
+	assert_int_equal(number_of(&openers[127].slot), 127);
+	assert_int_equal(number_of(&late.slot), COUNT);
+	leave(&stage, &late, 0);
+	for (uint32_t i = 0; i < COUNT; i++)
+		leave(&stage, &openers[i], 0);
+	stage_close(&stage);
+}
+
+static void restore_number(struct slot *slot, uint32_t above, uint32_t number)
+{
+	assert_int_equal(slots_restore_number(slot, above, number), 0);
+}
+
+static void test_restored_slots_have_the_numbers_that_they_had(void **state)
+{
+	struct slot a = {0}, b = {0}, c = {0}, strange = {0};
+	struct limiter *all, *l;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	all = stage_make(&stage, NULL, "all", "concurrency=4");
+	l = stage_make(&stage, all, "l", NULL);
+	assert_int_equal(slots_restore(&stage.engine.schedule, l, &a, 1), 0);
+	assert_int_equal(slots_restore(&stage.engine.schedule, l, &b, 1), 0);
+	assert_int_equal(slots_restore(&stage.engine.schedule, l, &c, 1), 0);
+	assert_int_equal(slots_restore(&stage.engine.schedule, l, &strange, 1), 0);
+	restore_number(&b, 1, 0);
+	restore_number(&c, 1, 2);
+	/* No server can have written a number twice, one above the tree, or one too large. */
+	restore_number(&strange, 1, 2);
+	assert_null(strange.numbered);
+	restore_number(&strange, 9, 1);
+	assert_null(strange.numbered);
+	restore_number(&strange, 0, UINT32_MAX);
+	assert_null(strange.numbered);
+	assert_int_equal(number_of(&a), 1);
+	assert_int_equal(number_of(&b), 0);
+	assert_int_equal(number_of(&strange), 3);
+	slots_close(&stage.engine.schedule, &a, true);
+	slots_close(&stage.engine.schedule, &b, true);
+	slots_close(&stage.engine.schedule, &c, true);
+	slots_close(&stage.engine.schedule, &strange, true);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -571,6 +680,9 @@ int main(void)
 		cmocka_unit_test(
 			test_each_key_has_so_many_slots_and_all_of_them_those_of_the_limiter),
 		cmocka_unit_test(test_shadow_and_closed_hold_for_slots_of_keys),
+		cmocka_unit_test(test_open_slots_have_numbers_in_the_nearest_limiter_with_a_number),
+		cmocka_unit_test(test_without_a_setting_there_is_no_end_of_numbers),
+		cmocka_unit_test(test_restored_slots_have_the_numbers_that_they_had),
 		cmocka_unit_test(test_removing_a_limiter_for_good_answers_openers_of_its_keys),
 	};
 
