@@ -271,6 +271,7 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 	holding->cut = found->record.cut;
 	changed(fleet, limiter, false);
 	leases_reshare(fleet, holding);
+	leases_check_numbers(fleet, holding);
 	holdings_rouse(fleet, holding, false);
 }
 

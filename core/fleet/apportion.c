@@ -114,15 +114,24 @@ static void gather_savings(const struct fleet *fleet, const struct holding *hold
 	facts->token_ns = savings.token_ns;
 }
 
-/* Returns the leaves whose slots are open. */
+/* Returns the leaves whose slots are open: those with numbers, and as many as hold the others. */
 static uint32_t leaves_in_use(const struct holding *holding)
 {
 	uint32_t used = slots_used(holding->limiter), most = holding_slots(holding);
+	struct numbered_leaves numbered;
+	uint32_t others;
 
 	if (holding->settings->slots.kind != SLOTS_COUNT || !most)
 		return 0;
+	numbered = holding_numbered_leaves(holding);
+	if (used <= numbered.slots)
+		return numbered.leaves;
+	used -= numbered.slots;
+	most -= numbered.slots;
+	others = holding->held - numbered.leaves;
 	/* Each has as many slots as another, or one more. */
-	return (uint32_t)(((uint64_t)used * holding->held + most - 1) / most);
+	return numbered.leaves +
+	       (most ? (uint32_t)(((uint64_t)used * others + most - 1) / most) : 0);
 }
 
 static void gather(struct fleet *fleet, const struct holding *holding, struct portion_facts *facts)

@@ -65,7 +65,7 @@ static struct piece *next_to_go(const struct facts *facts, uint32_t gone, bool o
 	for (uint32_t i = gone; i < facts->piece_count; i++) {
 		struct piece *piece = &facts->pieces[i];
 
-		if (piece->is_read || is_in_use(facts, piece, slots))
+		if (piece->is_read || piece->is_numbered || is_in_use(facts, piece, slots))
 			continue;
 		if (oldest && (!piece->is_of_use || piece->age_ns < age_ns))
 			continue;
@@ -256,8 +256,10 @@ static bool is_held_up(const struct facts *facts, uint32_t gone)
 	uint32_t slots = slots_left(facts, gone);
 
 	for (uint32_t i = gone; i < facts->piece_count; i++) {
-		if (facts->pieces[i].age_ns >= facts->lease_ns &&
-		    is_in_use(facts, &facts->pieces[i], slots))
+		const struct piece *piece = &facts->pieces[i];
+
+		if (piece->age_ns >= facts->lease_ns &&
+		    (piece->is_numbered || is_in_use(facts, piece, slots)))
 			return true;
 	}
 	return false;

@@ -17,8 +17,9 @@ struct piece {
 	uint32_t index; /* of those of the same age the lower one is the older */
 	uint32_t slots; /* that it brings */
 	uint64_t age_ns;
-	bool is_read;	/* readers wait for tokens of this very one */
-	bool is_of_use; /* something was granted since it came */
+	bool is_read;	  /* readers wait for tokens of this very one */
+	bool is_of_use;	  /* something was granted since it came */
+	bool is_numbered; /* an open slot has a number of it: it stays */
 };
 
 /* The facts of a limiter. */

@@ -412,6 +412,11 @@ struct fleet_listener {
 	 * of no limiter more than HOST_SLOTS_OF_LIMITER_MAX. Returns how many. May be NULL.
 	 */
 	uint32_t (*slots)(struct fleet_listener *listener, struct held_slot list[HOST_SLOTS_MAX]);
+	/*
+	 * Other hosts may open the slots that are open now in @limiter, and below it: @all of them,
+	 * or those of which slots_is_lost() tells. May be NULL.
+	 */
+	void (*slots_lost)(struct fleet_listener *listener, struct limiter *limiter, bool all);
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 #include "core/limiter/learning.h"
+#include "core/limiter/slots.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,21 @@ void leases_reshare(struct fleet *fleet, struct holding *holding)
 		fleet->listener->reshared(fleet->listener, holding->limiter);
 }
 
+/* Tells that the open slots of @holding are lost: @all, or those that slots_is_lost() finds. */
+static void tell_lost(struct fleet *fleet, struct holding *holding, bool all)
+{
+	if (holding->limiter->removed || !holding_leases_slots(holding) ||
+	    !slots_used(holding->limiter))
+		return;
+	if (fleet->listener && fleet->listener->slots_lost)
+		fleet->listener->slots_lost(fleet->listener, holding->limiter, all);
+}
+
+void leases_check_numbers(struct fleet *fleet, struct holding *holding)
+{
+	tell_lost(fleet, holding, false);
+}
+
 static void empty(struct fleet *fleet, struct holding *holding)
 {
 	struct schedule *schedule = &fleet->engine->schedule;
@@ -294,8 +310,14 @@ bool leases_extend_term(struct fleet *fleet, uint64_t sent_ns)
 
 	term_extend(fleet, sent_ns);
 	revives = lapsed && epoch != term_epoch(fleet);
-	for (struct holding *h = holdings_first(fleet); revives && h; h = h->next)
+	for (struct holding *h = holdings_first(fleet); revives && h; h = h->next) {
+		if (h->usable)
+			tell_lost(fleet, h, true);
 		revive(fleet, h);
+	}
+	/* Slots that `offline` let it open; all others were lost before. */
+	for (struct holding *h = holdings_first(fleet); degraded && h; h = h->next)
+		tell_lost(fleet, h, true);
 	if (degraded)
 		fleet_tell(fleet, FLEET_BACK, "the coordinator is back");
 	if (ran == term_runs(fleet) && !degraded)
@@ -324,6 +346,8 @@ void leases_check_term(struct fleet *fleet)
 	fleet_tell(fleet, FLEET_LAPSED, "right lapsed");
 	leases_empty(fleet);
 	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
+		if (h->usable)
+			tell_lost(fleet, h, true);
 		if (h->usable || h->reserve_usable)
 			leases_reshare(fleet, h);
 	}
@@ -381,6 +405,8 @@ void leases_forget(struct fleet *fleet, struct holding *holding)
 {
 	bool forgets;
 
+	if (holding->usable)
+		tell_lost(fleet, holding, true);
 	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		if (holding->leases[i].state != LEASE_NONE)
 			leases_become(fleet, holding, &holding->leases[i], LEASE_NONE);
@@ -395,6 +421,8 @@ void leases_forget(struct fleet *fleet, struct holding *holding)
 
 void leases_drop(struct fleet *fleet, struct holding *holding)
 {
+	if (holding->usable)
+		tell_lost(fleet, holding, true);
 	for (uint32_t i = 0; i <= holding->lease_count; i++) {
 		struct lease *lease = i < holding->lease_count ? &holding->leases[i]
 							       : &holding->reserve;

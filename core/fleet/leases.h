@@ -76,6 +76,9 @@ bool leases_forget_use(struct holding *holding);
 /* This host's share of @holding's limiter changed: reconfigures its buckets. */
 void leases_reshare(struct fleet *fleet, struct holding *holding);
 
+/* The settings of @holding changed: open slots whose numbers are no more of its leaves are lost. */
+void leases_check_numbers(struct fleet *fleet, struct holding *holding);
+
 /*
  * Rule 18: empties the buckets of all that is usable, before any of it is reshared: the first
  * limiter that is reshared may serve readers of limiters above or below it.

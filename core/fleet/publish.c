@@ -481,6 +481,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 		agreed_rate_void(fleet, holding);
 	if (holding && !limiter->removed) {
 		leases_reshare(fleet, holding);
+		leases_check_numbers(fleet, holding);
 		holdings_rouse(fleet, holding, false);
 	}
 	if (removes || renumbers)

@@ -103,6 +103,7 @@ static void gather_pieces(const struct fleet *fleet, const struct holding *holdi
 			.slots = has_slots ? holding_slots_of(holding, lease->first) : 0,
 			.age_ns = fleet->now_ns - lease->since_ns,
 			.is_read = demand_is_read(holding, lease->first),
+			.is_numbered = holding_is_numbered(holding, lease->first, lease->first),
 			.is_of_use = use != lease->granted,
 		};
 	}

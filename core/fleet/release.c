@@ -119,6 +119,36 @@ static void release_run(struct fleet *fleet, struct holding *holding, uint32_t f
 	}
 }
 
+/* Returns the end of the run of leaves from @leaf on of which open slots have numbers. */
+static uint32_t end_of_numbered(const struct holding *holding, uint32_t leaf)
+{
+	uint32_t count = holding_count(holding);
+
+	while (leaf < count && holding_next_numbered(holding, leaf) == leaf)
+		leaf++;
+	return leaf;
+}
+
+/* Fixes the leaves in @tiles of which open slots have numbers. False: there is no memory. */
+static bool fix_numbered(const struct holding *holding, struct tiles *tiles)
+{
+	uint32_t count = holding_count(holding), leaf = 0, end;
+
+	for (; (leaf = holding_next_numbered(holding, leaf)) < count; leaf = end) {
+		uint32_t at = tiles_find(tiles, leaf);
+
+		end = leaf + 1;
+		if (at == tiles->count || tiles->list[at].first > leaf)
+			continue;
+		end = end_of_numbered(holding, leaf);
+		end = end <= tiles->list[at].last ? end : tiles->list[at].last + 1;
+		if (!tiles_cut(tiles, leaf) || !tiles_cut(tiles, end))
+			return false;
+		tiles->list[tiles_find(tiles, leaf)].fixed = true;
+	}
+	return true;
+}
+
 void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amount)
 {
 	struct item item = item_of(holding, false);
@@ -137,9 +167,9 @@ void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amoun
 	if (!amount)
 		return;
 
-	/* The plan chooses which ones. */
+	/* The plan chooses which ones, of those that may go. */
 	if (!tiles_read(&tiles, NULL, 0, PARTITIONS_MAX) ||
-	    !leases_put(fleet, holding, false, &tiles) ||
+	    !leases_put(fleet, holding, false, &tiles) || !fix_numbered(holding, &tiles) ||
 	    !item_begin(&item, &tiles, session_hid(fleet), 0) ||
 	    plan_give(item.plan, amount, EPOCH_NONE, &none) < 0)
 		amount = 0;
@@ -153,18 +183,42 @@ void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amoun
 	tiles_free(&tiles);
 }
 
-/* Tells whether @lease has some of @open slots in its @slots; those count no more then. */
-static bool has_open(const struct lease *lease, uint32_t slots, uint32_t *open)
-{
-	if (lease->state != LEASE_HELD || !slots || !*open)
-		return false;
-	*open -= slots < *open ? slots : *open;
-	return true;
-}
-
 static uint32_t slots_of(const struct holding *holding, const struct lease *lease)
 {
 	return settings_slots_of_leaves(holding->settings, lease->first, lease->last);
+}
+
+/* Returns the open slots of @holding but for those that leases with numbers of open slots hold. */
+static uint32_t open_without_number(const struct holding *holding)
+{
+	uint32_t open = slots_used(holding->limiter);
+
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (lease->state == LEASE_HELD &&
+		    holding_is_numbered(holding, lease->first, lease->last))
+			open -= slots_of(holding, lease) < open ? slots_of(holding, lease) : open;
+	}
+	return open;
+}
+
+/*
+ * Tells whether slots of @lease are open: one has a number of it, or it has some of @open slots,
+ * which count no more then.
+ */
+static bool has_open(const struct holding *holding, const struct lease *lease, uint32_t *open)
+{
+	uint32_t slots = slots_of(holding, lease);
+
+	if (lease->state != LEASE_HELD)
+		return false;
+	if (holding_is_numbered(holding, lease->first, lease->last))
+		return true;
+	if (!slots || !*open)
+		return false;
+	*open -= slots < *open ? slots : *open;
+	return true;
 }
 
 /*
@@ -175,19 +229,42 @@ static uint32_t slots_of(const struct holding *holding, const struct lease *leas
 static void let_be(struct fleet *fleet, struct holding *holding, struct lease *lease,
 		   uint32_t *open)
 {
-	uint32_t slots = lease == &holding->reserve ? *open : slots_of(holding, lease);
+	bool has_some = lease == &holding->reserve ? lease->state == LEASE_HELD && *open
+						   : has_open(holding, lease, open);
 
-	if (!has_open(lease, slots, open) && lease->state != LEASE_WAITING &&
+	if (!has_some && lease->state != LEASE_WAITING &&
 	    (lease->state != LEASE_HELD || !has_to_stay(fleet, holding, lease)))
 		return;
 	leases_become(fleet, holding, lease, LEASE_NONE);
 }
 
+/* Makes leases of their own of the leaves of which open slots have numbers. */
+static void cut_out_numbered(struct fleet *fleet, struct holding *holding)
+{
+	uint32_t count = holding_count(holding), leaf = 0, end;
+
+	for (; (leaf = holding_next_numbered(holding, leaf)) < count; leaf = end) {
+		const struct lease *lease = holding_find_lease(holding, leaf);
+
+		end = leaf + 1;
+		if (!lease || lease->state != LEASE_HELD)
+			continue;
+		end = end_of_numbered(holding, leaf);
+		end = end <= lease->last ? end : lease->last + 1;
+		/* Without memory a lease stays whole. */
+		(void)leases_cut(fleet, holding, leaf);
+		(void)leases_cut(fleet, holding, end);
+	}
+}
+
 void release_all(struct fleet *fleet, struct holding *holding)
 {
 	bool counts = holding->settings->slots.kind == SLOTS_COUNT;
-	uint32_t open = counts ? slots_used(holding->limiter) : 0;
+	uint32_t open;
 
+	if (session_is_leaving(fleet) && counts)
+		cut_out_numbered(fleet, holding);
+	open = counts ? open_without_number(holding) : 0;
 	/* As much as may go does, of a lease that would have to stay whole. */
 	if (session_is_leaving(fleet) && release_spare(fleet, holding) < holding->held)
 		release_leaves(fleet, holding, holding->held);
@@ -204,12 +281,12 @@ void release_all(struct fleet *fleet, struct holding *holding)
 /* Gives back the leases of a closed limiter, but for those whose slots are open. */
 static void release_closed(struct fleet *fleet, struct holding *holding)
 {
-	uint32_t open = slots_used(holding->limiter);
+	uint32_t open = open_without_number(holding);
 
 	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		struct lease *lease = &holding->leases[i];
 
-		if (!has_open(lease, slots_of(holding, lease), &open))
+		if (!has_open(holding, lease, &open))
 			release_lease(fleet, holding, lease);
 	}
 	release_lease(fleet, holding, &holding->reserve);

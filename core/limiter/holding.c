@@ -181,6 +181,83 @@ uint32_t holding_slots(const struct holding *holding)
 	return slots;
 }
 
+bool holding_leases_slots(const struct holding *holding)
+{
+	return holding->settings->slots.kind == SLOTS_COUNT &&
+	       (holding_needs_leases(holding) ||
+		holding->settings->enforcement == ENFORCEMENT_CLOSED);
+}
+
+/* Returns the number of the first slot of @leaf, which may be one behind the last leaf. */
+static uint32_t first_number(const struct holding *holding, uint32_t leaf)
+{
+	return leaf ? settings_slots_of_leaves(holding->settings, 0, leaf - 1) : 0;
+}
+
+uint32_t holding_free_number(const struct holding *holding)
+{
+	const struct numbers *numbers = &holding->limiter->slots->numbers;
+
+	for (uint32_t i = 0; holding->usable && i < holding->lease_count; i++) {
+		const struct lease *lease = &holding->leases[i];
+		uint32_t end = first_number(holding, lease->last + 1), number;
+
+		if (lease->state != LEASE_HELD)
+			continue;
+		number = numbers_free_from(numbers, first_number(holding, lease->first), end);
+		if (number < end)
+			return number;
+	}
+	return UINT32_MAX;
+}
+
+bool holding_has_number(const struct holding *holding, uint32_t number)
+{
+	const struct lease *lease;
+
+	if (!holding->usable || number >= holding->settings->slots.count)
+		return false;
+	lease = holding_find_lease(holding, settings_leaf_of_slot(holding->settings, number));
+	return lease && lease->state == LEASE_HELD;
+}
+
+uint32_t holding_next_numbered(const struct holding *holding, uint32_t leaf)
+{
+	const struct settings *settings = holding->settings;
+	const struct slots *slots = holding->limiter->slots;
+	uint32_t count = holding_count(holding), number;
+
+	if (!slots || settings->slots.kind != SLOTS_COUNT || leaf >= count)
+		return count;
+	number = numbers_next(&slots->numbers, first_number(holding, leaf), settings->slots.count);
+	return number < settings->slots.count ? settings_leaf_of_slot(settings, number) : count;
+}
+
+bool holding_is_numbered(const struct holding *holding, uint32_t first, uint32_t last)
+{
+	return holding_next_numbered(holding, first) <= last;
+}
+
+struct numbered_leaves holding_numbered_leaves(const struct holding *holding)
+{
+	struct numbered_leaves numbered = {0};
+	uint32_t count = holding_count(holding);
+
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		const struct lease *lease = &holding->leases[i];
+		uint32_t leaf = lease->first;
+
+		if (lease->state != LEASE_HELD)
+			continue;
+		while ((leaf = holding_next_numbered(holding, leaf)) <= lease->last &&
+		       leaf < count) {
+			numbered.leaves++;
+			numbered.slots += holding_slots_of(holding, leaf++);
+		}
+	}
+	return numbered;
+}
+
 /* Returns the sum of what was granted of units. */
 static uint64_t units_granted(const struct limiter *limiter)
 {

@@ -212,6 +212,30 @@ uint32_t holding_slots_of(const struct holding *holding, uint32_t index);
 /* Returns the slots of all partitions that are held. */
 uint32_t holding_slots(const struct holding *holding);
 
+/* Tells whether hosts share the slots of the limiter, so that each slot is of a leaf. */
+bool holding_leases_slots(const struct holding *holding);
+
+/*
+ * Returns the smallest number of a slot of this host's leaves that no open slot has; UINT32_MAX:
+ * there is none. Tells whether slot @number is of these leaves.
+ */
+uint32_t holding_free_number(const struct holding *holding);
+bool holding_has_number(const struct holding *holding, uint32_t number);
+
+/*
+ * Tells whether an open slot has a number of leaves @first to @last: they stay as long. Counts the
+ * leaves of HELD leases with such slots, and all slots that these leaves bring.
+ */
+bool holding_is_numbered(const struct holding *holding, uint32_t first, uint32_t last);
+
+struct numbered_leaves {
+	uint32_t leaves, slots;
+};
+struct numbered_leaves holding_numbered_leaves(const struct holding *holding);
+
+/* Returns the first such leaf from @leaf on; the number of leaves: there is none. */
+uint32_t holding_next_numbered(const struct holding *holding, uint32_t leaf);
+
 /* Returns the tokens granted and slots opened so far: to see if a lease has been of use. */
 uint64_t holding_use(const struct holding *holding);
 

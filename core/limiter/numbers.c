@@ -28,6 +28,20 @@ uint32_t numbers_free_from(const struct numbers *numbers, uint32_t first, uint32
 	return first < end ? first : end;
 }
 
+uint32_t numbers_next(const struct numbers *numbers, uint32_t first, uint32_t end)
+{
+	while (first < end && first / WORD_BITS < numbers->word_count) {
+		uint64_t word = numbers->words[first / WORD_BITS] & ~(bit_of(first) - 1);
+
+		if (word) {
+			first = first / WORD_BITS * WORD_BITS + (uint32_t)__builtin_ctzll(word);
+			return first < end ? first : end;
+		}
+		first = (first / WORD_BITS + 1) * WORD_BITS;
+	}
+	return end;
+}
+
 /* Makes room for @number. False: there is no memory. */
 static bool make_room(struct numbers *numbers, uint32_t number)
 {

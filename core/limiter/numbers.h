@@ -15,6 +15,9 @@ struct numbers {
 /* Returns the first number from @first on that is not in the set, below @end; @end: all are. */
 uint32_t numbers_free_from(const struct numbers *numbers, uint32_t first, uint32_t end);
 
+/* Returns the first number from @first on that is in the set, below @end; @end: none is. */
+uint32_t numbers_next(const struct numbers *numbers, uint32_t first, uint32_t end);
+
 /* Adds @number. 0; -EEXIST: it is there; -ERANGE: it is not below NUMBERS_END; -ENOMEM. */
 int numbers_add(struct numbers *numbers, uint32_t number);
 

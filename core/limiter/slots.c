@@ -1,5 +1,6 @@
 /* slots - permissions to work on something, see slots.h. */
 #include "core/limiter/slots.h"
+#include "core/limiter/holding.h"
 #include "core/limiter/usage.h"
 
 #include <assert.h>
@@ -179,16 +180,63 @@ static int give_number(struct slot *slot, struct limiter *limiter, uint32_t numb
 	return 0;
 }
 
+static bool leases_slots(const struct limiter *limiter)
+{
+	return limiter->holding && holding_leases_slots(limiter->holding);
+}
+
+/* Returns a number that is free; where hosts share N, and none is left here, one above those. */
+static uint32_t choose_number(const struct limiter *limiter)
+{
+	uint32_t first = 0;
+
+	if (leases_slots(limiter)) {
+		first = holding_free_number(limiter->holding);
+		if (first != UINT32_MAX)
+			return first;
+		first = limiter->holding->settings->slots.count;
+	}
+	return numbers_free_from(&limiter->slots->numbers, first, NUMBERS_END);
+}
+
+/* Tells whether no other host can have the number of @slot. */
+static bool is_number_here(const struct slot *slot)
+{
+	const struct limiter *limiter = slot->numbered;
+
+	return !leases_slots(limiter) || slot->number >= limiter->holding->settings->slots.count ||
+	       holding_has_number(limiter->holding, slot->number);
+}
+
+bool slots_is_lost(const struct slot *slot)
+{
+	return slot->lost || (slot->numbered && !is_number_here(slot));
+}
+
 int slots_number(struct slot *slot, uint32_t *number)
 {
-	struct limiter *limiter = numbering(slot->limiter);
-	int err = 0;
+	int err = slots_is_lost(slot) ? -ENODEV : 0;
 
-	if (!slot->numbered)
-		err = give_number(slot, limiter,
-				  numbers_free_from(&limiter->slots->numbers, 0, NUMBERS_END));
+	if (!err && !slot->numbered) {
+		struct limiter *limiter = numbering(slot->limiter);
+
+		err = give_number(slot, limiter, choose_number(limiter));
+	}
 	*number = slot->number;
 	return err;
+}
+
+bool slots_are_ours(const struct limiter *limiter)
+{
+	for (; limiter; limiter = limiter->parent) {
+		const struct holding *holding = limiter->holding;
+
+		if (leases_slots(limiter) && !holding->usable &&
+		    holding->settings->enforcement != ENFORCEMENT_SHADOW &&
+		    !(holding->degraded && holding->settings->offline != OFFLINE_BLOCK))
+			return false;
+	}
+	return true;
 }
 
 uint32_t slots_numbered_above(const struct slot *slot)

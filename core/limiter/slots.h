@@ -6,7 +6,10 @@
  *
  * A slot that is asked for its number has the smallest that no other open slot has, in the nearest
  * limiter, from its own upward, that has a number of slots (or its own). While there are N slots at
- * most, numbers are below N. Slots that were not asked have none, and are in nobody's way.
+ * most, numbers are below N. Slots that were not asked have none, and are in nobody's way. In a
+ * fleet a number is one of the leaves that this host leases, which it does not give back meanwhile.
+ *
+ * A slot is lost when another host may open it: its holder is told when it asks for the number.
  *
  * Nothing here depends on time; concurrency.h adapts the number of slots.
  */
@@ -26,6 +29,7 @@ struct slot {
 	uint64_t opened_ns;
 	struct limiter *numbered; /* where it has @number; NULL: it was not asked for one */
 	uint32_t number;
+	bool lost;
 };
 
 /* The slots of a limiter that has ever had one, or a setting for them. */
@@ -70,8 +74,14 @@ void slots_refuse(struct schedule *schedule, struct waiter *waiter);
 int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slot *slot,
 		  uint64_t opened_ns);
 
-/* Gives the number of @slot, which is open and keeps it. 0, -ENOMEM or -ERANGE. */
+/* Tells whether @slot, which is open, or its number may be another host's. */
+bool slots_is_lost(const struct slot *slot);
+
+/* Gives the number of @slot, which is open and keeps it. 0; -ENODEV: it is lost; -ENOMEM. */
 int slots_number(struct slot *slot, uint32_t *number);
+
+/* Tells whether no other host can open the slots that are open in @limiter, as far as is known. */
+bool slots_are_ours(const struct limiter *limiter);
 
 /* Returns how many limiters above its own @slot has its number in. */
 uint32_t slots_numbered_above(const struct slot *slot);

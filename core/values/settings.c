@@ -428,6 +428,16 @@ uint32_t settings_slots_of_leaves(const struct settings *settings, uint32_t firs
 	return slots / leaves * (last - first + 1) + to - from;
 }
 
+uint32_t settings_leaf_of_slot(const struct settings *settings, uint32_t number)
+{
+	uint32_t leaves = settings_leaf_count(settings), slots = settings->slots.count;
+	uint32_t each = slots / leaves, more = slots % leaves;
+
+	if (number < more * (each + 1))
+		return number / (each + 1);
+	return more + (number - more * (each + 1)) / each;
+}
+
 /* @partitions of @count shares of @rate, rounded down where that is no rate that can be written. */
 static struct rate rate_times(const struct rate *rate, uint32_t count, uint32_t partitions)
 {

@@ -228,11 +228,13 @@ uint32_t settings_partition_count(const struct settings *settings);
  * The fewest that are worth having: pieces of so many bring a token in a `lease`, and as many of
  * them fit as there are tokens; so each lacks less than a leaf of a token. Of a limiter that limits
  * its keys alone each leaf is worth having: it brings something to all of them. The slots of leaves
- * @first to @last.
+ * @first to @last; the leaf with slot @number, which is below the number of slots: slots are
+ * numbered in the order of the leaves.
  */
 uint32_t settings_leaf_count(const struct settings *settings);
 uint32_t settings_least_leaves(const struct settings *settings);
 uint32_t settings_slots_of_leaves(const struct settings *settings, uint32_t first, uint32_t last);
+uint32_t settings_leaf_of_slot(const struct settings *settings, uint32_t number);
 
 /*
  * Returns the slots of partition @index (below the count), of settings with SLOTS_COUNT. Over all

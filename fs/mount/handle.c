@@ -69,6 +69,7 @@ static int number_handle(struct daemon *daemon, struct handle *handle, const str
 	kept->within_ns = node->within_ns;
 	kept->slot_ns = 0;
 	kept->slot_number = 0;
+	kept->slot_lost = false;
 	kept->limiter = node->limiter->id;
 	kept->partition = node->partition;
 	kept->row = state_row_number(daemon->state, (unsigned int)(node->row - NODES));

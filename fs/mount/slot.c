@@ -1,9 +1,13 @@
 /* slot - the file `slot`, see slot.h. */
 #include "fs/mount/slot.h"
 #include "fs/mount/read.h"
+#include "fs/mount/viewer.h"
+
+#include "core/limiter/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -115,6 +119,21 @@ static void open_slot(struct daemon *daemon, struct handle *handle, const struct
 		fuse_reply_err(caller->request, -err);
 }
 
+/* Notes that the slot of @handle is lost, for good. */
+static void lose(struct handle *handle)
+{
+	handle->slot.lost = true;
+	handle->kept->slot_lost = true;
+}
+
+/* Tells whether the slot of @handle is lost, and notes that. */
+static bool is_lost(struct handle *handle)
+{
+	if (slots_is_lost(&handle->slot))
+		lose(handle);
+	return handle->slot.lost;
+}
+
 /* Answers a read with the number of the slot, which takes nothing: the open file holds it. */
 static void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
@@ -123,10 +142,11 @@ static void read_slot(struct daemon *daemon, struct handle *handle, const struct
 	int err;
 
 	daemon_lock(daemon);
-	err = handle->slot.limiter ? slots_number(&handle->slot, &number) : -ENODEV;
+	err = !handle->slot.limiter || is_lost(handle) ? -ENODEV
+						       : slots_number(&handle->slot, &number);
 	if (!err) {
 		/* A successor must not give it to another slot once it was told. */
-		kept->slot_above = slots_numbered_above(&handle->slot);
+		kept->slot_above = (uint16_t)slots_numbered_above(&handle->slot);
 		atomic_store_explicit(&kept->slot_number, number + 1, memory_order_release);
 	}
 	daemon_unlock(daemon);
@@ -134,6 +154,31 @@ static void read_slot(struct daemon *daemon, struct handle *handle, const struct
 		fuse_reply_err(read->caller->request, -err);
 	else
 		read_reply(read->caller->request, number, (uint64_t)read->offset, read->size);
+}
+
+/* A slot that was lost is an error, for which a program can wait without asking for events. */
+static unsigned int poll_slot(struct daemon *daemon, struct handle *handle)
+{
+	(void)daemon;
+	return is_lost(handle) ? POLLERR : 0;
+}
+
+void slot_lose(struct daemon *daemon, struct limiter *limiter, bool all)
+{
+	char path[PATH_TEXT];
+	uint32_t lost = 0;
+
+	for (struct handle *h = NULL; (h = slot_next(daemon, limiter, h));) {
+		if (h->slot.lost || (!all && !slots_is_lost(&h->slot)))
+			continue;
+		lose(h);
+		handle_notify(daemon, h);
+		lost++;
+	}
+	if (!lost)
+		return;
+	tree_path(limiter, path);
+	events_add(&daemon->events, viewer_subject(limiter), "%s %u slots lost", path, lost);
 }
 
 static int reopen_slot(struct daemon *daemon, struct handle *handle,
@@ -149,12 +194,18 @@ static int reopen_slot(struct daemon *daemon, struct handle *handle,
 			err = slots_restore_number(&handle->slot, kept->slot_above,
 						   kept->slot_number - 1);
 		slot_note(daemon, handle);
+		if (kept->slot_lost || !slots_are_ours(handle->limiter))
+			lose(handle);
+		(void)is_lost(handle);
 	}
 	return err;
 }
 
-const struct node_kind SLOT_FILE = {
-	.open_waits = true, .open = open_slot, .reopen = reopen_slot, .read = read_slot};
+const struct node_kind SLOT_FILE = {.open_waits = true,
+				    .open = open_slot,
+				    .reopen = reopen_slot,
+				    .read = read_slot,
+				    .poll_more = poll_slot};
 
 /* Answers an open; the file of a client that is gone is closed. */
 void slot_answer(struct daemon *daemon, struct pending *pending)

@@ -27,6 +27,12 @@ bool slot_is_within(const struct limiter *limiter, const struct limiter *above);
 struct handle *slot_next(const struct daemon *daemon, const struct limiter *limiter,
 			 struct handle *handle);
 
+/*
+ * Other hosts may open the slots of @limiter and below it that are open, @all or those of which
+ * slots_is_lost() tells: tells their holders, and `events`. Under the lock.
+ */
+void slot_lose(struct daemon *daemon, struct limiter *limiter, bool all);
+
 /* Requests of kind PENDING_OPENER: each is a struct reader (read.h). */
 void slot_answer(struct daemon *daemon, struct pending *pending);
 enum pending_end slot_give_up(struct daemon *daemon, struct pending *pending, int err);

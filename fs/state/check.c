@@ -144,7 +144,8 @@ static bool handles_are_sound(const struct state *state)
 		if (!(handle->life & LIFE_USED))
 			continue;
 		if (!state_flag_is_sound(&handle->granted) || !state_flag_is_sound(&handle->half) ||
-		    !state_flag_is_sound(&handle->polls))
+		    !state_flag_is_sound(&handle->polls) ||
+		    !state_flag_is_sound(&handle->slot_lost))
 			return false;
 		if (handle->row >= state->header->row_count || handle->tokens > TOKENS_MAX ||
 		    handle->most > TOKENS_MAX || handle->given > TOKENS_MAX ||

@@ -72,7 +72,8 @@ struct state_handle {
 	uint32_t pid;		      /* of the thread that opened it; 0: not known */
 	uint64_t key;		      /* id; 0: of none. Its name is in state_handle_text() */
 	_Atomic uint32_t slot_number; /* its slot's number + 1; 0: it was not asked for one; ... */
-	uint32_t slot_above;	      /* ... so far above its limiter */
+	uint16_t slot_above;	      /* ... so far above its limiter */
+	bool slot_lost;
 };
 
 enum { LIFE_USED = 1, LIFE_OPEN = 2, LIFE_BITS = 2 };

@@ -3,6 +3,7 @@
 #include "fs/base/log.h"
 #include "fs/mount/holders.h"
 #include "fs/mount/node.h"
+#include "fs/mount/slot.h"
 #include "fs/mount/wake.h"
 #include "fs/state/state.h"
 #include "fs/zookeeper/zookeeper.h"
@@ -105,6 +106,11 @@ static uint32_t on_slots(struct fleet_listener *listener, struct held_slot list[
 	return holders_tell(((struct member *)listener)->daemon, list);
 }
 
+static void on_slots_lost(struct fleet_listener *listener, struct limiter *limiter, bool all)
+{
+	slot_lose(((struct member *)listener)->daemon, limiter, all);
+}
+
 struct member *member_open(struct options *options, struct daemon *daemon, struct state *state)
 {
 	struct member *member = calloc(1, sizeof(*member));
@@ -113,8 +119,8 @@ struct member *member_open(struct options *options, struct daemon *daemon, struc
 		log_error("no memory");
 		return NULL;
 	}
-	member->listener = (struct fleet_listener){on_event,	on_lease,   on_applied,
-						   on_reshared, on_changed, on_slots};
+	member->listener = (struct fleet_listener){on_event,   on_lease, on_applied,   on_reshared,
+						   on_changed, on_slots, on_slots_lost};
 	member->daemon = daemon;
 	member->options = options;
 	member->fleet_options = (struct fleet_options){

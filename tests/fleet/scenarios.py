@@ -13,6 +13,7 @@ import os
 import random
 import re
 import resource
+import select
 import signal
 import subprocess
 import threading
@@ -480,6 +481,52 @@ def slots_are_divided_over_the_hosts_and_freed_by_the_death_of_their_holders(sce
     settled("after two holders were killed")
     for holder in list(holders):
         end(holder)
+
+
+@beside
+def open_slots_have_different_numbers_and_holders_hear_of_a_loss(scene):
+    fleet = scene.fleet(2)
+    fleet.limiter(100, 4, more=[("concurrency", "4")])
+    one, other = fleet.hosts
+
+    def open_slot(host):
+        slot = os.open(f"{host.mount}/l/slot", os.O_RDONLY)
+        scene.ends.append(lambda: os.close(slot))
+        return slot
+
+    def number(slot):
+        try:
+            return int(os.pread(slot, 16, 0))
+        except OSError as error:
+            return errno.errorcode[error.errno]
+
+    def await_loss(slot, timeout_ms=None):
+        poll = select.poll()
+        poll.register(slot, 0)
+        return poll.poll(timeout_ms) == [(slot, select.POLLERR)]
+
+    def told_of_loss(slot):
+        return await_loss(slot, 0)
+
+    slots = [open_slot(host) for host in (one, one, other, other)]
+    numbers = [number(slot) for slot in slots]
+    expect(sorted(numbers) == [0, 1, 2, 3], f"numbers: {numbers}")
+    expect(not any(map(told_of_loss, slots)), "one is lost")
+    one.kill_server()
+    expect([number(slot) for slot in slots] == numbers, "a successor's are other numbers")
+    waits = threading.Thread(target=await_loss, args=[slots[0]], daemon=True)
+    waits.start()
+    one.freeze()
+    others = [open_slot(other) for _ in range(2)]
+    expect(sorted(map(number, others)) == sorted(numbers[:2]), "they are not had by the other host")
+    one.thaw()
+    eventually(lambda: all(map(told_of_loss, slots[:2])), "the loss is not told")
+    waits.join(HANG_S)
+    expect(not waits.is_alive(), "one who waits for a loss is not woken")
+    expect([number(slot) for slot in slots] == ["ENODEV"] * 2 + numbers[2:],
+           f"numbers after a loss: {[number(slot) for slot in slots]}")
+    one.kill_server()
+    expect(number(slots[0]) == "ENODEV" and told_of_loss(slots[0]), "a successor forgot the loss")
 
 
 @beside

@@ -30,8 +30,8 @@ static const char USAGE[] =
 	"usage: simulate [--seed N] [--hosts N] [--quiet|--terse] [TRACE]\n"
 	"       simulate --random [--seed N] [--for TIME] [--hosts N] [--order] "
 	"[--quiet|--terse]\n"
-	"of slots a trace says: open PATH/slot as NAME, close NAME; slots PATH (the mean number\n"
-	"since the last time); workers PATH [key NAME] K [slot] [work D];\n"
+	"of slots a trace says: open PATH/slot as NAME, number NAME, close NAME; slots PATH (the\n"
+	"mean number since the last time); workers PATH [key NAME] K [slot [numbered]] [work D];\n"
 	"service PATH RATE [latency D] [knee N] [jitter %]\n";
 
 struct options {

@@ -1,11 +1,13 @@
 /*
  * slot - programs that open slots, see slot.h.
  *
- * `open PATH/slot as NAME`, or PATH/slot,within=D, and `close NAME`; and workers that hold a slot
- * while they work, and open the next: for as long as they work, and as the service behind the
- * limiter takes, if there is one.
+ * `open PATH/slot as NAME`, or PATH/slot,within=D, `number NAME` and `close NAME`; and workers that
+ * hold a slot while they work, and open the next: for as long as they work, and as the service
+ * behind the limiter takes, if there is one.
  *
- * After each step as many slots are in use as are held, and no opener waits that could have one.
+ * After each step as many slots are in use as are held, and no opener waits that could have one. No
+ * number below those that there are is told to two whose slots are open, on any hosts, unless one
+ * was told that its slot is lost. A host that is paused can tell nothing.
  */
 #include "tests/sim/books/answers.h"
 #include "tests/sim/books/common.h"
@@ -26,10 +28,12 @@ struct opener {
 	struct slot slot;
 	struct opener *next, *previous; /* all of its host that hold one */
 	uint64_t within_ns;		/* so long it waits at most */
+	uint32_t told;			/* the number that it was told, and 1; 0: none */
+	bool lost;			/* it was told so */
 
 	/* A worker's. */
 	struct occurrence turn;
-	bool works;
+	bool works, numbered;
 	bool called; /* the service has its request */
 	uint64_t work_ns;
 	uint64_t until_ns;
@@ -46,6 +50,8 @@ static void link_held(struct opener *opener)
 
 	if (!opener->slot.limiter->is_key)
 		limiter_hold(opener->slot.limiter);
+	opener->told = 0;
+	opener->lost = false;
 	opener->previous = NULL;
 	opener->next = host->openers;
 	if (opener->next)
@@ -128,6 +134,89 @@ void slot_ask(struct sim *sim, struct reader *reader)
 	host_collect(host);
 }
 
+/* Returns the number, and 1, of two whose slots are not lost, if it is the same; else 0. */
+static uint32_t common_number(const struct opener *a, const struct opener *b)
+{
+	const struct limiter *one = a->slot.numbered, *other = b->slot.numbered;
+
+	if (a->lost || b->lost || !a->told || a->told != b->told)
+		return 0;
+	if (one != other && (!one->holding || !other->holding || !one->holding->id ||
+			     one->holding->id != other->holding->id))
+		return 0;
+	return a->told;
+}
+
+/* @opener was told its number: it is nobody else's. */
+static void check_number(struct sim *sim, const struct opener *opener)
+{
+	const struct limiter *limiter = opener->slot.numbered;
+	const struct settings *settings = limiter_settings(limiter);
+
+	/* Those beyond are of each host by itself. */
+	if (settings->slots.kind != SLOTS_COUNT || opener->told > settings->slots.count ||
+	    settings->enforcement != ENFORCEMENT_ENFORCE)
+		return;
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+		const struct opener *other = host->openers;
+
+		if (host->state == HOST_DOWN || host->paused)
+			continue;
+		for (; other; other = other->next) {
+			if (other != opener && common_number(opener, other))
+				sim_fail(sim, INVARIANT_PIECE, opener->reader.place,
+					 "two slots that are open have the same number");
+		}
+	}
+}
+
+/* @opener asks for its number, which stays what it is, or its slot is lost. */
+static int ask_number(struct sim *sim, struct opener *opener)
+{
+	struct memory *before = host_enter(opener->reader.place->host);
+	uint32_t number;
+	int err = slots_number(&opener->slot, &number);
+
+	host_leave(before);
+	opener->lost |= err == -ENODEV;
+	if (err == -ENODEV && !opener->slot.lost)
+		sim_fail(sim, INVARIANT_PIECE, opener->reader.place,
+			 "the number of an open slot was given back");
+	if (err)
+		return err;
+	if (opener->told && opener->told != number + 1)
+		sim_fail(sim, INVARIANT_QUEUE, opener->reader.place,
+			 "the number of a slot is another one");
+	opener->told = number + 1;
+	check_number(sim, opener);
+	return 0;
+}
+
+void slot_number(struct sim *sim, struct opener *opener)
+{
+	int err = ask_number(sim, opener);
+	char text[QUANTITY_TEXT];
+
+	snprintf(text, sizeof(text), "%u", opener->told - 1);
+	answers_tell(sim, opener->reader.place->host, opener->reader.name, "number",
+		     err ? sim_error_symbol(err) : text);
+}
+
+void slots_lose(struct host *host, const struct limiter *limiter, bool all)
+{
+	for (struct opener *opener = host->openers; opener; opener = opener->next) {
+		const struct limiter *l = opener->slot.limiter;
+
+		while (l && l != limiter)
+			l = l->parent;
+		if (!l || (!all && !slots_is_lost(&opener->slot)))
+			continue;
+		opener->slot.lost = true;
+		opener->lost = true;
+	}
+}
+
 /* The slot is there: calls the service, and comes back when the work is done. */
 static void begin_work(struct sim *sim, struct opener *opener)
 {
@@ -136,6 +225,8 @@ static void begin_work(struct sim *sim, struct opener *opener)
 	uint64_t span_ns = opener->work_ns;
 	struct memory *before;
 
+	if (opener->numbered)
+		(void)ask_number(sim, opener);
 	if (service) {
 		bool ok;
 
@@ -156,6 +247,8 @@ static void end_work(struct sim *sim, struct occurrence *turn)
 	struct opener *opener = opener_of(turn);
 	struct host *host = opener->reader.place->host;
 
+	if (opener->numbered && opener->slot.limiter)
+		(void)ask_number(sim, opener);
 	close_slot(opener);
 	/* An opener that has waited for it comes first. */
 	host_collect(host);
@@ -249,6 +342,7 @@ void slot_worker(struct sim *sim, struct place *place, char *name, const struct 
 	struct opener *opener = opener_new(sim, place, name, NEVER_NS);
 
 	opener->works = true;
+	opener->numbered = command->numbered;
 	opener->work_ns = command->span_ns;
 	opener->until_ns = command->until_ns;
 	opener->turn = (struct occurrence){.happens = end_work, .dropped = drop_worker};

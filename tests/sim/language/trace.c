@@ -222,7 +222,7 @@ static bool is_reader(const struct trace *trace, const char *name)
 	return is_made_name(name) || is_given_name(trace, name);
 }
 
-/* Also of `close`: a worker alone closes its slot. */
+/* Also of `close` and `number`: a worker alone closes its slot. */
 static int parse_cancel(struct line *line)
 {
 	const char *name;
@@ -251,8 +251,8 @@ static int parse_interrupt(struct line *line)
 }
 
 /*
- * [take N[,UNIT=N]] [until TIME] [work D] [slot] [pipe] [poisson] [burst N] [latency D] [knee N]
- * [jitter PERCENT]: those in @allowed, in any order.
+ * [take N[,UNIT=N]] [until TIME] [work D] [slot] [numbered] [pipe] [poisson] [burst N] [latency D]
+ * [knee N] [jitter PERCENT]: those in @allowed, in any order.
  */
 static int read_options(struct line *line, const char *allowed)
 {
@@ -276,6 +276,8 @@ static int read_options(struct line *line, const char *allowed)
 			err = line_tokens(line, line_word(line), &command->jitter_percent);
 		else if (!strcmp(word, "slot"))
 			err = 0, command->slot = true;
+		else if (!strcmp(word, "numbered"))
+			err = 0, command->numbered = true;
 		else if (!strcmp(word, "poisson"))
 			err = 0, command->poisson = true;
 		else if (!strcmp(word, "pipe"))
@@ -335,8 +337,10 @@ static int parse_workers(struct line *line)
 	}
 	if (read_count(line, 100000))
 		return -1;
-	if (read_options(line, " take slot pipe work until "))
+	if (read_options(line, " take slot numbered pipe work until "))
 		return -1;
+	if (line->command->numbered && !line->command->slot)
+		return line_refuse(line, "only a slot has a number");
 	if (line->command->pipes && (line->command->slot || line->command->tokens != 1))
 		return line_refuse(line, "a pipe takes what its pace says, and no slot");
 	return 0;
@@ -410,6 +414,7 @@ static const struct {
 	{"clock", COMMAND_CLOCK, parse_clock},
 	{"open", COMMAND_OPEN, parse_open},
 	{"close", COMMAND_CLOSE, parse_cancel},
+	{"number", COMMAND_NUMBER, parse_cancel},
 	{"slots", COMMAND_SLOTS, parse_path},
 	{"expect", COMMAND_EXPECT, trace_parse_expect},
 	{"count", COMMAND_COUNT, parse_nothing},

@@ -61,6 +61,7 @@ enum command_kind {
 	COMMAND_POLL,
 	COMMAND_OPEN,
 	COMMAND_CLOSE,
+	COMMAND_NUMBER,
 	COMMAND_SLOTS,
 	COMMAND_CANCEL,
 	COMMAND_INTERRUPT,
@@ -158,7 +159,8 @@ struct command {
 	uint64_t span_ns;	 /* workers: work; service: latency; poll: until the read */
 	uint64_t knee;		 /* service: 0 for none */
 	uint64_t jitter_percent; /* service */
-	bool slot;		 /* workers: they hold a slot while they work */
+	bool slot;		 /* workers: they hold a slot while they work ... */
+	bool numbered;		 /* ... and ask for its number before and after */
 	bool pipes;		 /* workers: they take as `ratefs pipe` does */
 	bool gated;
 	bool poisson;			/* load: at random */

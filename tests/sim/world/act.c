@@ -427,6 +427,18 @@ static void act_close(struct sim *sim, const struct command *command)
 		slot_close(sim, opener);
 }
 
+static void act_number(struct sim *sim, const struct command *command)
+{
+	struct opener *opener = slot_named(sim, command->text);
+
+	if (!opener)
+		return;
+	if (slot_host(opener)->paused)
+		postpone(slot_host(opener), command);
+	else
+		slot_number(sim, opener);
+}
+
 static void act_retry(struct sim *sim, struct place *place, const struct command *command)
 {
 	if (!command->gated && !place_service(place))
@@ -503,6 +515,8 @@ void act(struct sim *sim, const struct command *command)
 		act_cancel(sim, command);
 	else if (command->kind == COMMAND_CLOSE)
 		act_close(sim, command);
+	else if (command->kind == COMMAND_NUMBER)
+		act_number(sim, command);
 	else if (command->path || command->kind == COMMAND_CLOCK)
 		act_on_host(host, command);
 	else

@@ -249,6 +249,11 @@ static void heard_applied(struct fleet_listener *listener, struct limiter *limit
 	host_of_listener(listener)->applied = true;
 }
 
+static void heard_slots_lost(struct fleet_listener *listener, struct limiter *limiter, bool all)
+{
+	slots_lose(host_of_listener(listener), limiter, all);
+}
+
 static uint32_t list_slots(struct fleet_listener *listener, struct held_slot list[HOST_SLOTS_MAX])
 {
 	return slots_tell(host_of_listener(listener), list);
@@ -406,7 +411,8 @@ static void start_fleet(struct host *host, bool succeeds)
 	host->listener = (struct fleet_listener){.event = heard_event,
 						 .lease = heard_lease,
 						 .applied = heard_applied,
-						 .slots = list_slots};
+						 .slots = list_slots,
+						 .slots_lost = heard_slots_lost};
 	host->options.host = host->name;
 	host->holder.name = host->name;
 	host->link = link_new(&sim->zookeeper, &host->client);
