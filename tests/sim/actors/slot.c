@@ -141,8 +141,12 @@ static uint32_t common_number(const struct opener *a, const struct opener *b)
 
 	if (a->lost || b->lost || !a->told || a->told != b->told)
 		return 0;
-	if (one != other && (!one->holding || !other->holding || !one->holding->id ||
-			     one->holding->id != other->holding->id))
+	if (one == other)
+		return a->told;
+	/* One of them may not have heard yet of a change that moves numbers. */
+	if (!one->holding || !other->holding || !one->holding->id ||
+	    one->holding->id != other->holding->id ||
+	    one->holding->generation != other->holding->generation)
 		return 0;
 	return a->told;
 }
@@ -225,8 +229,6 @@ static void begin_work(struct sim *sim, struct opener *opener)
 	uint64_t span_ns = opener->work_ns;
 	struct memory *before;
 
-	if (opener->numbered)
-		(void)ask_number(sim, opener);
 	if (service) {
 		bool ok;
 
@@ -316,6 +318,8 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 	link_held(opener);
 	if (!sim->terse)
 		answers_tell(sim, host, reader->name, "granted", "slot");
+	if (opener->numbered)
+		(void)ask_number(sim, opener);
 	if (opener->works)
 		begin_work(sim, opener);
 }

@@ -23,6 +23,9 @@ struct maker {
 	bool has_units;
 	struct random lates; /* draws, likewise, when a host is late */
 	bool has_late;
+	struct random slots;	 /* draws, likewise, what is done in a limiter of slots */
+	unsigned int slot_acts;	 /* so much was yet */
+	unsigned int slot_names; /* were opened: s1, s2 and so on */
 	unsigned int late_host;	 /* its process stops and goes on ... */
 	unsigned int late_turns; /* ... so often yet */
 	uint64_t now_ns;
@@ -107,6 +110,9 @@ static inline void mend(struct maker *maker, unsigned int host)
 	maker->paused[host] = false;
 	maker->cut[host] = false;
 }
+
+/* random_slots.c: in some fleets, by @seed, a limiter has slots, of which programs ask numbers. */
+void random_slots(struct maker *maker, uint64_t seed);
 
 /* random_names.c: limiters are made, renamed and removed by several hosts at once. */
 void random_names(struct maker *maker);

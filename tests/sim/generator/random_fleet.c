@@ -9,9 +9,10 @@
  * access rights that are taken away and given back, and two have plots (plots.c). In some fleets
  * PATH is so long that a host has room for few leases. Programs poll meanwhile, and tokens are kept
  * for them. In some fleets a limiter has keys that are leased. In some there are windows of the
- * calendar, and no clock drifts. In half of all fleets steps of a host come late (random_late.c).
- * For the last three tenths of the time nothing goes wrong any more. All hosts have the same work;
- * or one has more than there is for it, and the others little, where partitions have no numbers.
+ * calendar, and no clock drifts. In some a limiter has slots (random_slots.c). In half of all
+ * fleets steps of a host come late (random_late.c). For the last three tenths of the time nothing
+ * goes wrong any more. All hosts have the same work; or one has more than there is for it, and the
+ * others little, where partitions have no numbers.
  */
 #include "tests/sim/generator/maker.h"
 #include "tests/sim/base/memory.h"
@@ -728,6 +729,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 			      .units = {seed * 11},
 			      .has_units = seed % UNIT_FLEETS == 2,
 			      .lates = {seed * 13},
+			      .slots = {seed * 17},
 			      .kind = seed % KINDS};
 	uint64_t calm_ns = for_ns / 10 * 7;
 	uint64_t gap_ns = calm_ns / ACTS + 1;
@@ -751,6 +753,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 		make_window(&maker);
 		make_unit_act(&maker);
 		random_late(&maker);
+		random_slots(&maker, seed);
 	}
 	make_calm(&maker);
 	if (maker.now_ns < for_ns)
