@@ -13,7 +13,7 @@ tree() {
 	mkdir $m "$d/work" "$d/bin"
 	cd "$d/work"
 	PATH=$d/bin:$PATH
-	start
+	start "$@"
 	limiter api 50/s
 	"$here/server" "$d/requests" &
 	eventually 20 eval '(exec 3<> /dev/tcp/localhost/8080)' 2> /dev/null
@@ -273,6 +273,10 @@ case_cron() {
 	recipe 'cron instead of flock' 3
 	is reports "$(tr '\n' ' ' < reports)" 'begin end begin end '
 	counts report slots_opened 2
+	exec 8< "$m/report/slot"
+	sleep 60 & first=$!
+	like 'processes that have the slot' " $(fuser "$m/report/slot" 2> said) " " $first "
+	kill $first
 }
 
 case_retry_after() {
@@ -341,6 +345,45 @@ case_tokio() {
 	is 'output' "$(cat "$d/out")" '12 turns'
 }
 
+case_gevent() {
+	tree
+	block 'gevent and eventlet' 1 > greenlets.py
+	twelve_wait recipe 'gevent and eventlet' 2
+	is 'answers of 200' "$(cat "$d/out")" 12
+	is requests "$(wc -l < "$d/requests")" 12
+}
+
+case_eventlet() {
+	tree
+	block 'gevent and eventlet' 1 > with_gevent
+	sed 's/gevent.socket import wait_read/eventlet.hubs import trampoline/
+		s/wait_read(fd)/trampoline(fd, read=True)/' with_gevent > greenlets.py
+	changes='s/from gevent import monkey/import eventlet/
+		s/monkey.patch_all/eventlet.monkey_patch/
+		s/gevent.pool, //; s/)[.]count/)&/
+		s/gevent.pool.Pool(12).map/list(eventlet.GreenPool(12).imap/' \
+		twelve_wait recipe 'gevent and eventlet' 2
+	is 'answers of 200' "$(cat "$d/out")" 12
+}
+
+case_nginx() {
+	local pid i answers=
+	tree -o allow_other
+	rmdir $m/api
+	limiter api 1/d 3
+	block 'nginx' 1 > nginx.conf
+	nginx -p . -c nginx.conf -g 'daemon off;' -e "$d/log" & pid=$!
+	eventually 60 eval '(exec 3<> /dev/tcp/localhost/8000)' 2> /dev/null ||
+		fail "$(cat "$d/log")"
+	for i in 1 2 3 4 5; do
+		answers+="$(curl -s -o /dev/null -w '%{http_code}' http://localhost:8000/1) "
+	done
+	kill $pid
+	wait $pid || :
+	is answers "$answers" '200 200 200 429 429 '
+	counts api granted 3
+}
+
 # hello: asks the service of FastAPI.
 hello() { curl -s -o /dev/null -w '%{http_code} %header{retry-after}' http://localhost:8000/hello; }
 
@@ -387,6 +430,10 @@ case_systemd() {
 	wait $service $waiter
 	is reports "$(tr '\n' ' ' < reports)" 'begin end begin end '
 	counts report slots_opened 2
+	exec 8< "$m/report/slot"
+	sleep 60 & first=$!
+	like 'processes that have the slot' " $(fuser "$m/report/slot" 2> said) " " $first "
+	kill $first
 }
 
 case_terraform() {
