@@ -430,17 +430,21 @@ static bool run_command(const struct job *job, bool again, struct ending *ending
 }
 
 /* Puts the number of the slot that is open as @slot into the command's environment. */
-static void name_number(int slot)
+static void export_number(int slot)
 {
 	char number[QUANTITY_TEXT];
 	ssize_t length = read(slot, number, sizeof(number) - 1);
 
-	if (length > 1 && number[length - 1] == '\n') {
+	if (length < 0) {
+		warn("no number of the slot");
+	} else if (length < 2 || number[length - 1] != '\n') {
+		warnx("no number of the slot");
+	} else {
 		number[length - 1] = '\0';
 		if (!setenv("RATEFS_SLOT", number, true))
 			return;
+		warn("no number of the slot");
 	}
-	warn("no number of the slot");
 	unsetenv("RATEFS_SLOT");
 }
 
@@ -478,7 +482,7 @@ static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns
 		return false;
 	tell_wait(job, began_ns, slot_ns);
 	if (slot >= 0)
-		name_number(slot);
+		export_number(slot);
 	handle_signals(true, before);
 	ran = run_command(job, again, &ending, status);
 	if (slot >= 0)

@@ -223,17 +223,18 @@ uint32_t holding_free_number(const struct holding *holding);
 bool holding_has_number(const struct holding *holding, uint32_t number);
 
 /*
- * Tells whether an open slot has a number of leaves @first to @last: they stay as long. Counts the
- * leaves of HELD leases with such slots, and all slots that these leaves bring.
+ * A leaf is numbered while an open slot has the number of one of its slots: it is not given back.
+ * Tells whether one of leaves @first to @last is.
  */
 bool holding_is_numbered(const struct holding *holding, uint32_t first, uint32_t last);
 
+/* Counts the numbered leaves of HELD leases, and all slots that these leaves bring. */
 struct numbered_leaves {
 	uint32_t leaves, slots;
 };
 struct numbered_leaves holding_numbered_leaves(const struct holding *holding);
 
-/* Returns the first such leaf from @leaf on; the number of leaves: there is none. */
+/* Returns the first numbered leaf from @leaf on, held or not; the number of leaves: none is. */
 uint32_t holding_next_numbered(const struct holding *holding, uint32_t leaf);
 
 /* Returns the tokens granted and slots opened so far: to see if a lease has been of use. */

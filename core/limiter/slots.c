@@ -231,6 +231,7 @@ bool slots_are_ours(const struct limiter *limiter)
 	for (; limiter; limiter = limiter->parent) {
 		const struct holding *holding = limiter->holding;
 
+		/* In shadow slots are opened without a lease, too. */
 		if (leases_slots(limiter) && !holding->usable &&
 		    holding->settings->enforcement != ENFORCEMENT_SHADOW &&
 		    !(holding->degraded && holding->settings->offline != OFFLINE_BLOCK))

@@ -29,7 +29,7 @@ struct slot {
 	uint64_t opened_ns;
 	struct limiter *numbered; /* where it has @number; NULL: it was not asked for one */
 	uint32_t number;
-	bool lost;
+	bool lost; /* for good: another host may have opened it since; set by who is told so */
 };
 
 /* The slots of a limiter that has ever had one, or a setting for them. */

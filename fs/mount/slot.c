@@ -126,11 +126,23 @@ static void lose(struct handle *handle)
 	handle->kept->slot_lost = true;
 }
 
-/* Tells whether the slot of @handle is lost, and notes that. */
-static bool is_lost(struct handle *handle)
+/* Tells in `events` that so many slots of @limiter are lost. */
+static void tell_lost(struct daemon *daemon, const struct limiter *limiter, uint32_t count)
 {
-	if (slots_is_lost(&handle->slot))
+	char path[PATH_TEXT];
+
+	limiter = limiter->is_key ? limiter->parent : limiter;
+	tree_path(limiter, path);
+	events_add(&daemon->events, viewer_subject(limiter), "%s %u slots lost", path, count);
+}
+
+/* Tells whether the slot of @handle is lost, and notes and tells that. */
+static bool is_lost(struct daemon *daemon, struct handle *handle)
+{
+	if (!handle->slot.lost && slots_is_lost(&handle->slot)) {
 		lose(handle);
+		tell_lost(daemon, handle->limiter, 1);
+	}
 	return handle->slot.lost;
 }
 
@@ -142,8 +154,9 @@ static void read_slot(struct daemon *daemon, struct handle *handle, const struct
 	int err;
 
 	daemon_lock(daemon);
-	err = !handle->slot.limiter || is_lost(handle) ? -ENODEV
-						       : slots_number(&handle->slot, &number);
+	err = !handle->slot.limiter || is_lost(daemon, handle)
+		      ? -ENODEV
+		      : slots_number(&handle->slot, &number);
 	if (!err) {
 		/* A successor must not give it to another slot once it was told. */
 		kept->slot_above = (uint16_t)slots_numbered_above(&handle->slot);
@@ -159,13 +172,11 @@ static void read_slot(struct daemon *daemon, struct handle *handle, const struct
 /* A slot that was lost is an error, for which a program can wait without asking for events. */
 static unsigned int poll_slot(struct daemon *daemon, struct handle *handle)
 {
-	(void)daemon;
-	return is_lost(handle) ? POLLERR : 0;
+	return is_lost(daemon, handle) ? POLLERR : 0;
 }
 
 void slot_lose(struct daemon *daemon, struct limiter *limiter, bool all)
 {
-	char path[PATH_TEXT];
 	uint32_t lost = 0;
 
 	for (struct handle *h = NULL; (h = slot_next(daemon, limiter, h));) {
@@ -175,10 +186,8 @@ void slot_lose(struct daemon *daemon, struct limiter *limiter, bool all)
 		handle_notify(daemon, h);
 		lost++;
 	}
-	if (!lost)
-		return;
-	tree_path(limiter, path);
-	events_add(&daemon->events, viewer_subject(limiter), "%s %u slots lost", path, lost);
+	if (lost)
+		tell_lost(daemon, limiter, lost);
 }
 
 static int reopen_slot(struct daemon *daemon, struct handle *handle,
@@ -194,9 +203,12 @@ static int reopen_slot(struct daemon *daemon, struct handle *handle,
 			err = slots_restore_number(&handle->slot, kept->slot_above,
 						   kept->slot_number - 1);
 		slot_note(daemon, handle);
-		if (kept->slot_lost || !slots_are_ours(handle->limiter))
+		handle->slot.lost = kept->slot_lost;
+		if (!kept->slot_lost && !slots_are_ours(handle->limiter)) {
 			lose(handle);
-		(void)is_lost(handle);
+			tell_lost(daemon, handle->limiter, 1);
+		}
+		(void)is_lost(daemon, handle);
 	}
 	return err;
 }

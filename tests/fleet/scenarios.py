@@ -490,9 +490,7 @@ def open_slots_have_different_numbers_and_holders_hear_of_a_loss(scene):
     one, other = fleet.hosts
 
     def open_slot(host):
-        slot = os.open(f"{host.mount}/l/slot", os.O_RDONLY)
-        scene.ends.append(lambda: os.close(slot))
-        return slot
+        return os.open(f"{host.mount}/l/slot", os.O_RDONLY)
 
     def number(slot):
         try:
@@ -509,24 +507,31 @@ def open_slots_have_different_numbers_and_holders_hear_of_a_loss(scene):
         return await_loss(slot, 0)
 
     slots = [open_slot(host) for host in (one, one, other, other)]
-    numbers = [number(slot) for slot in slots]
-    expect(sorted(numbers) == [0, 1, 2, 3], f"numbers: {numbers}")
+    asked = [slots[0], *slots[2:]]
+    numbers = [number(slot) for slot in asked]
+    expect(len(set(numbers)) == 3 and set(numbers) < {0, 1, 2, 3}, f"numbers: {numbers}")
     expect(not any(map(told_of_loss, slots)), "one is lost")
     one.kill_server()
-    expect([number(slot) for slot in slots] == numbers, "a successor's are other numbers")
-    waits = threading.Thread(target=await_loss, args=[slots[0]], daemon=True)
-    waits.start()
+    expect([number(slot) for slot in asked] == numbers, "a successor's are other numbers")
+    events = os.open(f"{one.mount}/events", os.O_RDONLY | os.O_NONBLOCK)
+    scene.ends.append(lambda: os.close(events))
+    waits = concurrent.futures.ThreadPoolExecutor(1).submit(await_loss, slots[0])
     one.freeze()
     others = [open_slot(other) for _ in range(2)]
-    expect(sorted(map(number, others)) == sorted(numbers[:2]), "they are not had by the other host")
+    expect(sorted(map(number, [*others, *slots[2:]])) == [0, 1, 2, 3], "other numbers")
     one.thaw()
     eventually(lambda: all(map(told_of_loss, slots[:2])), "the loss is not told")
-    waits.join(HANG_S)
-    expect(not waits.is_alive(), "one who waits for a loss is not woken")
-    expect([number(slot) for slot in slots] == ["ENODEV"] * 2 + numbers[2:],
+    expect(waits.result(HANG_S), "one who waits for a loss hears of something else")
+    expect([number(slot) for slot in slots] == ["ENODEV"] * 2 + numbers[1:],
            f"numbers after a loss: {[number(slot) for slot in slots]}")
+    eventually(lambda: b" l 2 slots lost" in os.read(events, 65536), "events say nothing of it")
+    # Leaves are the first host's again, and its slots are lost all the same, also to a successor.
+    for slot in others:
+        os.close(slot)
+    eventually(lambda: one.held(), "the first host leases slots again")
     one.kill_server()
-    expect(number(slots[0]) == "ENODEV" and told_of_loss(slots[0]), "a successor forgot the loss")
+    expect([number(slot) for slot in slots[:2]] == ["ENODEV"] * 2, "a successor forgot the loss")
+    expect(all(map(told_of_loss, slots[:2])), "a poll does not hear of it")
 
 
 @beside

@@ -258,8 +258,8 @@ case_open_files_of_keys_find_their_limiter_gone() {
 	keyed
 	exec 5< "$m/orders/keys/a/try" 6< "$m/orders/keys/b/stat"
 	rmdir "$m/orders"
-	like 'a token' "$(cat <&5 2>&1 || :)" 'No such device'
-	like 'the stat' "$(cat <&6 2>&1 || :)" 'No such device'
+	is 'a token' "$(read_of 5)" ENODEV
+	is 'the stat' "$(read_of 6)" ENODEV
 	exec 5<&- 6<&-
 	mkdir "$m/orders"
 	is 'of the new one' "$(cat "$m/orders/keys/a/try")" 1

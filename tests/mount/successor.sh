@@ -82,10 +82,7 @@ kept_aside() {
 	like log "$(grep 'another version' "$d/log")" 'kept aside, buckets start empty'
 	counts orders slots_used 0
 	is 'tokens of orders' "$(tokens orders)" 0
-	is 'through a file open before' "$(python3 -c '
-import os
-try: os.pread(5, 1, 0)
-except OSError as error: print(os.strerror(error.errno))')" 'No such device'
+	is 'through a file open before' "$(read_of 5)" ENODEV
 	exec 5<&- 6<&-
 	echo 1000/s > "$m/orders/rate"
 	is token "$(cat "$m/orders/token")" 1

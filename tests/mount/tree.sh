@@ -286,9 +286,7 @@ case_an_open_file_of_a_partition_that_is_gone_is_no_device() {
 	echo 4 > "$m/orders/partitions/count"
 	exec 3< "$m/orders/partitions/3/rate" 4< "$m/orders/partitions/3/token"
 	echo 2 > "$m/orders/partitions/count"
-	! cat <&3 2> "$d/rate" || fail 'the rate could be read'
-	! cat <&4 2> "$d/token" || fail 'a token came'
-	like rate "$(cat "$d/rate")" 'No such device'
-	like token "$(cat "$d/token")" 'No such device'
+	is rate "$(read_of 3)" ENODEV
+	is token "$(read_of 4)" ENODEV
 	exec 3<&- 4<&-
 }

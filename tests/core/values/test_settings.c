@@ -710,6 +710,11 @@ static void test_slots_of_all_leaves_are_the_slots_that_are_set(void **state)
 			sum += settings_slots_of_leaves(&settings, leaf, leaf);
 		assert_int_equal(sum, settings.slots.count);
 		assert_int_equal(settings_slots_of_leaves(&settings, 0, leaves - 1), sum);
+		for (uint32_t slot = 0, leaf = 0; slot < sum; slot++) {
+			while (slot >= settings_slots_of_leaves(&settings, 0, leaf))
+				leaf++;
+			assert_int_equal(settings_leaf_of_slot(&settings, slot), leaf);
+		}
 		assert_int_equal(settings_slots_of_leaves(&settings, 0, 1) +
 					 settings_slots_of_leaves(&settings, 2, leaves - 1),
 				 sum);
