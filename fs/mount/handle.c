@@ -407,6 +407,9 @@ int handle_take_over(struct daemon *daemon, bool (*was_asked)(const void *what, 
 		kept->life |= LIFE_OPEN;
 		err = reopen_kept(daemon, i, kept, row);
 	}
+	/* Readers of `events` are there now, too. */
+	if (!err)
+		slot_took_over(daemon);
 	return err;
 }
 

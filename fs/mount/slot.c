@@ -141,6 +141,7 @@ static bool is_lost(struct daemon *daemon, struct handle *handle)
 {
 	if (!handle->slot.lost && slots_is_lost(&handle->slot)) {
 		lose(handle);
+		handle_notify(daemon, handle);
 		tell_lost(daemon, handle->limiter, 1);
 	}
 	return handle->slot.lost;
@@ -203,14 +204,30 @@ static int reopen_slot(struct daemon *daemon, struct handle *handle,
 			err = slots_restore_number(&handle->slot, kept->slot_above,
 						   kept->slot_number - 1);
 		slot_note(daemon, handle);
-		handle->slot.lost = kept->slot_lost;
-		if (!kept->slot_lost && !slots_are_ours(handle->limiter)) {
-			lose(handle);
-			tell_lost(daemon, handle->limiter, 1);
-		}
-		(void)is_lost(daemon, handle);
+		handle->slot.lost = kept->slot_lost || !slots_are_ours(handle->limiter) ||
+				    slots_is_lost(&handle->slot);
 	}
 	return err;
+}
+
+void slot_took_over(struct daemon *daemon)
+{
+	const struct limiter *limiter = NULL;
+	uint32_t lost = 0;
+
+	for (struct handle *h = NULL; (h = slot_next(daemon, daemon->engine.tree.root, h));) {
+		if (!h->slot.lost || h->kept->slot_lost)
+			continue;
+		h->kept->slot_lost = true;
+		if (lost && h->limiter != limiter) {
+			tell_lost(daemon, limiter, lost);
+			lost = 0;
+		}
+		limiter = h->limiter;
+		lost++;
+	}
+	if (lost)
+		tell_lost(daemon, limiter, lost);
 }
 
 const struct node_kind SLOT_FILE = {.open_waits = true,

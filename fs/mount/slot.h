@@ -33,6 +33,9 @@ struct handle *slot_next(const struct daemon *daemon, const struct limiter *limi
  */
 void slot_lose(struct daemon *daemon, struct limiter *limiter, bool all);
 
+/* All files that were open are again: tells of slots that were lost meanwhile. Under the lock. */
+void slot_took_over(struct daemon *daemon);
+
 /* Requests of kind PENDING_OPENER: each is a struct reader (read.h). */
 void slot_answer(struct daemon *daemon, struct pending *pending);
 enum pending_end slot_give_up(struct daemon *daemon, struct pending *pending, int err);

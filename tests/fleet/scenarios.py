@@ -532,6 +532,15 @@ def open_slots_have_different_numbers_and_holders_hear_of_a_loss(scene):
     one.kill_server()
     expect([number(slot) for slot in slots[:2]] == ["ENODEV"] * 2, "a successor forgot the loss")
     expect(all(map(told_of_loss, slots[:2])), "a poll does not hear of it")
+    # A loss while there is no server is told by the next one, also to those who follow events.
+    for slot in slots[:2]:
+        os.close(slot)
+    last = open_slot(one)
+    with one.without_server():
+        others = [open_slot(other) for _ in range(2)]
+    eventually(lambda: told_of_loss(last), "the loss is not told by a successor")
+    expect(number(last) == "ENODEV", f"a slot that was lost has number {number(last)}")
+    eventually(lambda: b" l 1 slots lost" in os.read(events, 65536), "events say nothing of it")
 
 
 @beside

@@ -417,7 +417,7 @@ case_systemd() {
 		verify --man=no ./report.service 2>&1 | grep -F report.service)" ''
 	command_is make-report <<- 'SH'
 		echo begin >> reports
-		sleep 0.3
+		until [ -e goes_on ]; do sleep 0.02; done
 		echo end >> reports
 	SH
 	limiter report max
@@ -426,6 +426,7 @@ case_systemd() {
 	sh start & service=$!
 	eventually 20 test -s reports
 	like 'processes that have the slot' "$(fuser "$m/report/slot" 2> said)" '[0-9]'
+	touch goes_on
 	sh start & waiter=$!
 	wait $service $waiter
 	is reports "$(tr '\n' ' ' < reports)" 'begin end begin end '
