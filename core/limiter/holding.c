@@ -211,7 +211,7 @@ uint32_t holding_free_number(const struct holding *holding)
 	return UINT32_MAX;
 }
 
-bool holding_has_number(const struct holding *holding, uint32_t number)
+bool holding_owns_number(const struct holding *holding, uint32_t number)
 {
 	const struct lease *lease;
 

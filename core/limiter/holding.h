@@ -220,7 +220,7 @@ bool holding_leases_slots(const struct holding *holding);
  * there is none. Tells whether slot @number is of these leaves.
  */
 uint32_t holding_free_number(const struct holding *holding);
-bool holding_has_number(const struct holding *holding, uint32_t number);
+bool holding_owns_number(const struct holding *holding, uint32_t number);
 
 /*
  * A leaf is numbered while an open slot has the number of one of its slots: it is not given back.

@@ -205,7 +205,7 @@ static bool is_number_here(const struct slot *slot)
 	const struct limiter *limiter = slot->numbered;
 
 	return !leases_slots(limiter) || slot->number >= limiter->holding->settings->slots.count ||
-	       holding_has_number(limiter->holding, slot->number);
+	       holding_owns_number(limiter->holding, slot->number);
 }
 
 bool slots_is_lost(const struct slot *slot)

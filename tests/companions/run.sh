@@ -329,6 +329,14 @@ case_commands_at_work_have_different_numbers() {
 	is 'without --slot' "$(cat "$d/out")" outer
 }
 
+case_a_number_that_cannot_be_had_is_told_and_the_command_runs() {
+	fake
+	: > "$f/slot"
+	RATEFS_SLOT=outer run 0 "$f" --slot -- sh -c 'echo ${RATEFS_SLOT-none}'
+	is 'number' "$(cat "$d/out")" none
+	says 'no number of the slot'
+}
+
 case_a_refusal_by_a_bound_of_the_limiter_is_told_and_may_be_tried_again() {
 	start
 	limiter orders 1/d

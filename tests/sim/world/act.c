@@ -415,6 +415,7 @@ static void act_cancel(struct sim *sim, const struct command *command)
 		reader_cancel(sim, reader);
 }
 
+/* Also `number`. */
 static void act_close(struct sim *sim, const struct command *command)
 {
 	struct opener *opener = slot_named(sim, command->text);
@@ -423,20 +424,10 @@ static void act_close(struct sim *sim, const struct command *command)
 		return;
 	if (slot_host(opener)->paused)
 		postpone(slot_host(opener), command);
+	else if (command->kind == COMMAND_NUMBER)
+		slot_number(sim, opener);
 	else
 		slot_close(sim, opener);
-}
-
-static void act_number(struct sim *sim, const struct command *command)
-{
-	struct opener *opener = slot_named(sim, command->text);
-
-	if (!opener)
-		return;
-	if (slot_host(opener)->paused)
-		postpone(slot_host(opener), command);
-	else
-		slot_number(sim, opener);
 }
 
 static void act_retry(struct sim *sim, struct place *place, const struct command *command)
@@ -513,10 +504,8 @@ void act(struct sim *sim, const struct command *command)
 		expect_count(sim);
 	else if (command->kind == COMMAND_CANCEL || command->kind == COMMAND_INTERRUPT)
 		act_cancel(sim, command);
-	else if (command->kind == COMMAND_CLOSE)
+	else if (command->kind == COMMAND_CLOSE || command->kind == COMMAND_NUMBER)
 		act_close(sim, command);
-	else if (command->kind == COMMAND_NUMBER)
-		act_number(sim, command);
 	else if (command->path || command->kind == COMMAND_CLOCK)
 		act_on_host(host, command);
 	else
