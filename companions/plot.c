@@ -2,12 +2,13 @@
  * plot - records what limiters do for a while, and draws it through gnuplot(1).
  *
  * gnuplot is started first, so that it is known to be there, and told at the end; it draws to its
- * standard output, which is the file.
+ * standard output, which becomes the file.
  */
 #include "companions/child.h"
 #include "companions/companion.h"
 #include "companions/draw.h"
 #include "companions/mounted.h"
+#include "companions/output_file.h"
 #include "companions/recording.h"
 
 #include "core/values/quantity.h"
@@ -113,13 +114,17 @@ static int draw_plot(struct plot *plot, int file)
 	return err;
 }
 
+/* 0, or -1 after a message. */
 static int write_data(struct plot *plot, int file)
 {
-	FILE *out = fdopen(file, "w");
+	int copy = fcntl(file, F_DUPFD_CLOEXEC, 0);
+	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
 	int err = out ? recording_take(&plot->recording) : -1;
 
 	if (!err)
 		print_data(&plot->recording, out);
+	if (!out && copy >= 0)
+		close(copy);
 	if (!out || fclose(out)) {
 		warn("%s", plot->file ? plot->file : "standard output");
 		err = -1;
@@ -129,17 +134,14 @@ static int write_data(struct plot *plot, int file)
 
 static int record_and_write(struct plot *plot)
 {
-	int file = STDOUT_FILENO, err;
+	struct output_file output;
+	int err = output_file_begin(&output, plot->file);
 
-	if (plot->file)
-		file = open(plot->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (file < 0) {
-		warn("%s", plot->file);
+	if (err)
 		return EXIT_FAILURE;
-	}
-	err = plot->data ? write_data(plot, file) : draw_plot(plot, file);
-	if (err && plot->file)
-		unlink(plot->file);
+	err = plot->data ? write_data(plot, output.file) : draw_plot(plot, output.file);
+	if (output_file_end(&output, !err))
+		err = -1;
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

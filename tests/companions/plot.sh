@@ -56,6 +56,59 @@ case_text_can_go_to_a_file() {
 	[ ! -s "$d/out" ]
 }
 
+# records PID: that plot has begun, with a file to write.
+records() { ls -l "/proc/$1/fd" | grep -q memfd:output; }
+
+case_a_file_stays_as_it_is_until_another_is_whole() {
+	local status=0
+	fake
+	echo old > "$d/samples"
+	chmod 640 "$d/samples"
+	ln -s samples "$d/link"
+	"$RATEFS" plot "$f" --data -t 1h -o "$d/samples" 2> "$d/err" &
+	eventually 20 records $!
+	kill $!
+	wait $! || status=$?
+	is 'exit status' $status 143
+	is 'after it was interrupted' "$(cat "$d/samples")" old
+	mv "$f/stat" "$f/away"
+	plot 1 "$f" --data -t 1h -o "$d/link"
+	is 'after it failed' "$(cat "$d/samples")" old
+	mv "$f/away" "$f/stat"
+	plot 0 "$f" --data -t 200ms -d 100ms -o "$d/link"
+	is lines "$(wc -l < "$d/samples")" 3
+	is 'mode and type' "$(stat -c %a "$d/samples") $(stat -c %F "$d/link")" '640 symbolic link'
+	seq 1000 > "$d/samples"
+	plot 0 "$f" --data -t 200ms -d 100ms -o "$d/samples"
+	is 'lines in place of more' "$(wc -l < "$d/samples")" 3
+	ln -sf ahead "$d/link"
+	plot 0 "$f" --data -t 200ms -d 100ms -o "$d/link"
+	is 'lines where no file was' "$(wc -l < "$d/ahead")" 3
+	plot 1 "$f" --data -t 1h -o "$d/nowhere/"
+	plot 1 "$f" --data -t 1h -o ''
+	(umask 037 && plot 0 "$f" --data -t 200ms -d 100ms -o "$d/new")
+	is 'mode of a new one' "$(stat -c %a "$d/new")" 640
+	is 'what is there' "$(cd "$d" && ls -d link* new* samples*)" $'link\nnew\nsamples'
+}
+
+case_a_file_that_is_none_of_its_own_stays() {
+	local kind
+	mkdir "$d/nowhere"
+	mkfifo "$d/fifo"
+	mknod "$d/full" c 1 7
+	exec 8<> "$d/fifo"
+	for kind in fifo full nowhere; do
+		plot 1 "$d/nowhere" --data -t 1h -o "$d/$kind"
+	done
+	is 'what is there' "$(stat -c %F "$d"/{fifo,full,nowhere})" \
+		$'fifo\ncharacter special file\ndirectory'
+	fake
+	plot 1 "$f" --data -t 200ms -d 100ms -o "$d/full"
+	says 'full: No space left'
+	plot 0 "$f" --data -t 200ms -d 100ms -o "$d/fifo"
+	is 'in the pipe' "$(head -n 3 <&8 | cut -f 1 | head -n 1)" limiter
+}
+
 # image FILE WORD…: the words of that SVG, and none of those behind a dash.
 image() {
 	python3 - "$@" <<- 'END'
@@ -196,7 +249,7 @@ case_a_limiter_that_goes_away_ends_it() {
 	start
 	limiter orders
 	"$RATEFS" plot "$m/orders" --data -t 1h -d 50ms -o "$d/samples" 2> "$d/err" &
-	eventually 20 [ -e "$d/samples" ]
+	eventually 20 records $!
 	rmdir "$m/orders"
 	gone $! 20 || status=$?
 	is 'exit status' $status 1
