@@ -1,5 +1,6 @@
 /* main - from the command line to the mount, into the background, and to the end. */
 #include "companions/companion.h"
+#include "fs/base/inherited.h"
 #include "fs/base/log.h"
 #include "fs/base/privilege.h"
 #include "fs/base/zone_file.h"
@@ -341,7 +342,7 @@ static int wait_for_mount(const struct options *options, pid_t child, int ready)
 {
 	struct stat root;
 	char byte;
-	int status;
+	int status = 0;
 
 	if (read(ready, &byte, 1) == 1) {
 		if (!stat(options->mountpoint, &root))
@@ -414,8 +415,13 @@ static int look_at_mountpoint(struct options *options)
 int main(int argc, char *argv[])
 {
 	struct options options;
-	int status, control = take_server_option(&argc, argv);
+	int status, control;
 
+	if (inherited_mend()) {
+		perror("ratefs: /dev/null");
+		return EXIT_FAILURE;
+	}
+	control = take_server_option(&argc, argv);
 	zone_use(&ZONE_FILES);
 	if (control >= 0)
 		return run_server(control, argc, argv);
@@ -423,8 +429,10 @@ int main(int argc, char *argv[])
 		return status;
 	if (argc > 1 && !strcmp(argv[1], "--reload"))
 		return keeper_reload(argc, argv);
-	if (argc > 1 && !strcmp(argv[1], "--freeze"))
+	if (argc > 1 && !strcmp(argv[1], "--freeze")) {
+		inherited_close(NULL); /* it leaves a process behind */
 		return keeper_freeze(argc, argv);
+	}
 	if (argc > 1 && !strcmp(argv[1], "--thaw"))
 		return keeper_thaw(argc, argv);
 	status = options_parse(&options, argc, argv);
@@ -438,6 +446,8 @@ int main(int argc, char *argv[])
 		printf("ratefs %s, libfuse %s\n", RATEFS_VERSION, fuse_pkgversion());
 		goto out;
 	}
+	/* The first server reads it, which the shell may have opened: config=<(COMMAND). */
+	inherited_close(options.config);
 	log_set_level(options.log_level);
 	log_look_for_journal();
 	status = privilege_choose(&options);

@@ -1,6 +1,7 @@
 /* keeper - the small process that mounts, and outlives the server, see keeper.h. */
 #include "fs/keeper/keeper.h"
 #include "fs/base/clock.h"
+#include "fs/base/inherited.h"
 #include "fs/base/log.h"
 #include "fs/base/privilege.h"
 #include "fs/keeper/mountpoint.h"
@@ -129,6 +130,7 @@ static void start_server(struct keeper *keeper)
 	(void)keeper_socket_send(keeper->control, &keeper->hello, sizeof(keeper->hello),
 				 &keeper->state, 1);
 	keeper->hello.starts++;
+	inherited_finish(); /* only the first server needs it */
 }
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 14)
@@ -489,7 +491,6 @@ static int prepare_keeper(struct keeper *keeper, int argc, char *argv[])
 		size.rlim_cur = size.rlim_max;
 		(void)setrlimit(RLIMIT_FSIZE, &size);
 	}
-	signal(SIGCHLD, SIG_DFL);
 	keeper->signals = signalfd(-1, &signals, SFD_CLOEXEC);
 	keeper->program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	keeper->state = memfd_create("ratefs-state", MFD_CLOEXEC);

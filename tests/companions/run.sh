@@ -40,6 +40,15 @@ case_the_exit_status_is_that_of_the_command() {
 	for status in 0 1 2 75 124 125 255; do run $status "$f" -- sh -c "exit $status"; done
 }
 
+case_the_exit_status_is_told_below_a_parent_that_ignores_the_ends_of_children() {
+	local status=0
+	fake
+	timeout 30 env --ignore-signal=CHLD "$RATEFS" run "$f" --report -- sh -c 'exit 3' ||
+		status=$?
+	is 'exit status' "$status" 3
+	reported error
+}
+
 case_a_command_that_a_signal_ends_gives_128_and_its_number() {
 	fake
 	run 137 "$f" -- sh -c 'kill -KILL $$'

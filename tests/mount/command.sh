@@ -32,7 +32,11 @@ case_the_mount_answers_when_the_command_returns() {
 case_the_daemon_holds_nothing_of_its_caller() {
 	local said pid fd
 	cd "$d"
+	exec 7> "$d/lock"
+	flock 7
 	said=$("$RATEFS" local "$m" 2>&1)
+	exec 7>&-
+	flock -n "$d/lock" true || fail 'the daemon holds a lock of its caller'
 	is 'what it said' "$said" ''
 	for pid in $(daemons); do
 		is 'working directory' "$(readlink "/proc/$pid/cwd")" /
@@ -44,6 +48,35 @@ case_the_daemon_holds_nothing_of_its_caller() {
 	done
 	leave "$m"
 	eventually 20 none_left || fail 'the daemon is still there'
+}
+
+case_a_descriptor_that_is_closed_is_no_trouble() {
+	local closed pid fd
+	for closed in '0<&-' '1>&-' '2>&-' '0<&- 1>&-' '0<&- 2>&-' '1>&- 2>&-' \
+		'0<&- 1>&- 2>&-'; do
+		eval "timeout 20 \"\$RATEFS\" local \"\$m\" $closed" || fail "no mount with $closed"
+		mkdir "$m/orders"
+		is "token with $closed" "$(cat "$m/orders/token")" 1
+		for pid in $(daemons); do
+			for fd in 0 1 2; do
+				is "descriptor $fd with $closed" \
+					"$(readlink "/proc/$pid/fd/$fd")" /dev/null
+			done
+		done
+		kill $(daemons)
+		eventually 20 none_left || fail "the daemon is still there with $closed"
+		! mountpoint -q "$m" || fail "still mounted with $closed"
+	done
+}
+
+case_signals_that_its_caller_ignored_or_blocked_are_no_trouble() {
+	env --ignore-signal --block-signal "$RATEFS" local "$m"
+	mkdir "$m/orders"
+	is token "$(cat "$m/orders/token")" 1
+	if [ "$(status_of outlives_server)" = yes ]; then killed; fi
+	kill $(daemons)
+	eventually 20 none_left || fail 'the daemon is still there'
+	! mountpoint -q "$m" || fail 'still mounted'
 }
 
 case_sigterm_ends_a_daemon() {
@@ -321,6 +354,21 @@ case_limiters_come_from_a_config_file() {
 	is count "$(cat "$m/bookings/partitions/count")" 4
 	is release_interval "$(cat "$m/bookings/release_interval")" 200ms
 	is limiters "$(find "$m" -name token -path '*/token' -not -path '*/partitions/*' | wc -l)" 4
+}
+
+case_a_config_file_may_be_the_output_of_a_command() {
+	"$RATEFS" -o config=<(printf '[orders]\nrate=5/s\n') local "$m"
+	is rate "$(cat "$m/orders/rate")" 5/s
+	leave "$m"
+	eventually 20 none_left || fail 'the daemon is still there'
+	# One that is not open is none of the daemon's own files.
+	local number status
+	for number in 3 4 5 6 7 8 9; do
+		status=0
+		timeout 20 "$RATEFS" -f -o config=/dev/fd/$number local "$m" 2> "$d/err" ||
+			status=$?
+		is "exit status with $number ($(cat "$d/err"))" $status 1
+	done
 }
 
 case_a_wrong_config_file_is_named_with_its_line() {

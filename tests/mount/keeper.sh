@@ -427,6 +427,7 @@ case_settings_of_a_directory_go_on() {
 	is inode "$(stat -c %i "$m/orders/batch")" "$inode"
 	echo 1000/s > "$m/orders/rate"
 	gone "$reader" 20
+	eventually 20 eval '[ "$(tokens orders)" -gt 1 ]'
 	echo 1/d > "$m/orders/rate"
 	killed
 	is rate "$(cat "$m/orders/rate")" 1/d

@@ -29,27 +29,31 @@ struct server {
 };
 
 static struct server *server;
-static int deaths = -1; /* descriptor */
+static const char *deaths; /* path */
 
 static void report(pid_t pid, const char *how, int number)
 {
 	char line[64];
 	int length = snprintf(line, sizeof(line), "%d %s %d\n", (int)pid, how, number);
+	/* A daemon closes what was open when it began. */
+	long file = syscall(SYS_openat, AT_FDCWD, deaths, O_WRONLY | O_APPEND | O_CLOEXEC);
 
-	syscall(SYS_write, deaths, line, length);
+	if (file < 0)
+		abort();
+	syscall(SYS_write, file, line, length);
+	syscall(SYS_close, file);
 }
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *path = getenv("DEATHS");
 	long page;
 
-	if (!path)
+	deaths = getenv("DEATHS");
+	if (!deaths)
 		return;
-	deaths = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CLOEXEC);
 	page = syscall(SYS_mmap, NULL, sizeof(*server), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (deaths >= 0 && page != -1)
+	if (page != -1)
 		server = (struct server *)page;
 }
 
