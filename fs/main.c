@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,22 +28,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/*
- * Makes @path absolute, since the daemon's working directory will be `/`. 0 or -1 after a message.
- */
-static int make_absolute(char **path, const char *what)
-{
-	char *absolute = realpath(*path, NULL);
-
-	if (!absolute) {
-		log_error("%s '%s': %s", what, *path, strerror(errno));
-		return -1;
-	}
-	free(*path);
-	*path = absolute;
-	return 0;
-}
 
 /* The place where settings live: one of the two. */
 struct sources {
@@ -78,6 +63,7 @@ static int begin_service(struct server *server)
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
 	daemon->outlives = mount.outlives;
+	daemon->mount = mount.id;
 	if (mount_adopt(daemon, mount.init, mount.init_bytes, devices, (unsigned int)count))
 		return -1;
 	state_restoring(server->state, STATE_HANDLES);
@@ -396,10 +382,15 @@ static int take_server_option(int *argc, char *argv[])
 /* Makes the mount point absolute, and refuses what is none. 0, or -1 after a message. */
 static int look_at_mountpoint(struct options *options)
 {
+	char *absolute = realpath(options->mountpoint, NULL);
 	struct stat mountpoint;
 
-	if (make_absolute(&options->mountpoint, "mount point"))
+	if (!absolute) {
+		log_error("mount point '%s': %s", options->mountpoint, strerror(errno));
 		return -1;
+	}
+	free(options->mountpoint);
+	options->mountpoint = absolute;
 	/* First of all: a tree that hangs would not answer the stat(2). */
 	if (!options->fake && mountpoint_check(options->mountpoint))
 		return -1;
@@ -410,6 +401,40 @@ static int look_at_mountpoint(struct options *options)
 	if (!options->fake)
 		mountpoint_warn(options->mountpoint);
 	return 0;
+}
+
+/* Returns the absolute path of a file that is not there, which the caller frees, or NULL. */
+static char *absolute_path(const char *path)
+{
+	char *copies[] = {strdup(path), strdup(path)}, *above = NULL, *absolute = NULL;
+
+	if (copies[0] && copies[1])
+		above = realpath(dirname(copies[0]), NULL);
+	if (above &&
+	    asprintf(&absolute, "%s/%s", strcmp(above, "/") ? above : "", basename(copies[1])) < 0)
+		absolute = NULL;
+	free(above);
+	free(copies[0]);
+	free(copies[1]);
+	return absolute;
+}
+
+/* Makes the directory of settings, unless it is there or may not be. 0, or -1 after a message. */
+static int prepare_directory(struct options *options)
+{
+	char *absolute = realpath(options->directory, NULL);
+
+	if (!absolute && errno == ENOENT)
+		absolute = absolute_path(options->directory);
+	if (!absolute) {
+		log_error("directory '%s': %s", options->directory, strerror(errno));
+		return -1;
+	}
+	free(options->directory);
+	options->directory = absolute;
+	if (mountpoint_check_settings(options->mountpoint, absolute))
+		return -1;
+	return privilege_make(absolute);
 }
 
 int main(int argc, char *argv[])
@@ -456,14 +481,7 @@ int main(int argc, char *argv[])
 	status = EXIT_FAILURE;
 	if (look_at_mountpoint(&options))
 		goto out;
-	if (options.directory && !mkdir(options.directory, 0700)) {
-		if (privilege_give(options.directory))
-			goto out;
-	} else if (options.directory && errno != EEXIST) {
-		log_error("cannot make '%s': %s", options.directory, strerror(errno));
-		goto out;
-	}
-	if (options.directory && make_absolute(&options.directory, "directory"))
+	if (options.directory && prepare_directory(&options))
 		goto out;
 	if (options.fake)
 		status = EXIT_SUCCESS;

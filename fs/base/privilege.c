@@ -2,6 +2,7 @@
 #include "fs/base/privilege.h"
 #include "fs/base/log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -12,10 +13,11 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { GROUPS_MAX = 1024 };
+enum { GROUPS_MAX = 1024, OURS_ALONE = 0700 };
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
@@ -53,12 +55,54 @@ int privilege_choose(const struct options *options)
 	return 0;
 }
 
-int privilege_give(const char *directory)
+/* Tells whether @directory has nothing in it. */
+static bool is_empty(int directory)
 {
-	if (!user.is_chosen || !chown(directory, user.uid, user.gid))
-		return 0;
-	log_error("cannot give away '%s': %s", directory, strerror(errno));
-	return -1;
+	struct dirent **entries;
+	int count = scandirat(directory, ".", &entries, NULL, NULL);
+
+	for (int i = 0; i < count; i++)
+		free(entries[i]);
+	if (count >= 0)
+		free(entries);
+	return count == 2; /* itself and the one above */
+}
+
+/*
+ * Gives @path, which this process has just made, to the user. Another file may have its place by
+ * now, of a user who may write to the directory above: none but an empty directory that nobody else
+ * may use is given away. 0 or -errno.
+ */
+static int give_away(const char *path)
+{
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), err;
+	struct stat about;
+
+	if (directory < 0)
+		return -errno;
+	if (fstat(directory, &about) || about.st_uid != geteuid() ||
+	    (about.st_mode & 07777) != OURS_ALONE || !is_empty(directory))
+		err = -EEXIST;
+	else
+		err = fchown(directory, user.uid, user.gid) ? -errno : 0;
+	close(directory);
+	return err;
+}
+
+int privilege_make(const char *directory)
+{
+	int err;
+
+	if (mkdir(directory, OURS_ALONE)) {
+		if (errno == EEXIST)
+			return 0;
+		log_error("cannot make '%s': %s", directory, strerror(errno));
+		return -1;
+	}
+	err = user.is_chosen ? give_away(directory) : 0;
+	if (err)
+		log_error("cannot give away '%s': %s", directory, strerror(-err));
+	return err ? -1 : 0;
 }
 
 void privilege_files(bool as_user)

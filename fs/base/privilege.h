@@ -25,8 +25,8 @@
 /* Looks up the user of `user=NAME`. 0, or the exit status after a message. */
 int privilege_choose(const struct options *options);
 
-/* Gives the new @directory to that user. 0 or -1 after a message. */
-int privilege_give(const char *directory);
+/* Makes @directory, unless it is there, and gives it to that user. 0 or -1 after a message. */
+int privilege_make(const char *directory);
 
 /* Has this thread open and make files as that user, or again as before. */
 void privilege_files(bool as_user);

@@ -179,7 +179,7 @@ static int make_mount(struct keeper *keeper)
 		(const struct fuse_init_in *)(mount->init + sizeof(struct fuse_in_header));
 	char buffer[FUSE_MIN_READ_BUFFER];
 	ssize_t got;
-	int status;
+	int status, err;
 
 	/* Another one may have mounted while the first server was loading. */
 	if (mountpoint_check(keeper->options->mountpoint))
@@ -199,6 +199,12 @@ static int make_mount(struct keeper *keeper)
 		keeper->fuse = NULL;
 		return EXIT_FAILURE;
 	}
+	err = mounts_find(keeper->options->mountpoint, &mount->id);
+	if (err) {
+		log_error("%s does not lead to the mount: %s", keeper->options->mountpoint,
+			  strerror(-err));
+		return EXIT_FAILURE;
+	}
 	clone_devices(keeper);
 	do
 		got = read(keeper->devices[0], buffer, sizeof(buffer));
@@ -208,7 +214,8 @@ static int make_mount(struct keeper *keeper)
 		log_error("the mount ended before it began");
 		return EXIT_FAILURE;
 	}
-	*mount = (struct keeper_mount){.kind = KEEPER_MOUNT, .init_bytes = (uint32_t)got};
+	mount->kind = KEEPER_MOUNT;
+	mount->init_bytes = (uint32_t)got;
 	memcpy(mount->init, buffer, (size_t)got);
 	/* The second word of flags is there since 7.36; before that the message is shorter. */
 	mount->outlives = (size_t)got >= sizeof(struct fuse_in_header) + 20 &&
@@ -512,6 +519,27 @@ static int prepare_keeper(struct keeper *keeper, int argc, char *argv[])
 	return 0;
 }
 
+/*
+ * Unmounts what this process has mounted. libfuse would unmount whatever is at the path by now: a
+ * device that says that the mount has ended, as this pipe does, keeps it from that.
+ */
+static void leave_mount(struct keeper *keeper)
+{
+	bool is_connected = mount_is_connected(keeper->fuse);
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	close(ends[0]);
+	dup2(ends[1], fuse_session_fd(keeper->fuse));
+	close(ends[1]);
+	fuse_session_unmount(keeper->fuse);
+	fuse_session_destroy(keeper->fuse);
+	/* Only now: a path that leads through this tree would wait for an answer. */
+	if (is_connected)
+		mounts_leave(keeper->options->mountpoint, &keeper->mount.id);
+}
+
 int keeper_run(struct options *options, int argc, char *argv[], int ready)
 {
 	struct keeper keeper = {.options = options,
@@ -536,10 +564,8 @@ int keeper_run(struct options *options, int argc, char *argv[], int ready)
 	}
 	for (unsigned int i = 1; i < keeper.device_count; i++)
 		close(keeper.devices[i]);
-	if (keeper.fuse) {
-		fuse_session_unmount(keeper.fuse);
-		fuse_session_destroy(keeper.fuse);
-	}
+	if (keeper.fuse)
+		leave_mount(&keeper);
 	free(keeper.argv);
 	return keeper.status;
 }

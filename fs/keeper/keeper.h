@@ -35,6 +35,7 @@
 #define RATEFS_FS_KEEPER_KEEPER_H
 
 #include "fs/base/options.h"
+#include "fs/mount/mounts.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -45,7 +46,7 @@
 enum {
 	KEEPER_VERSION = 2,
 	KEEPER_DEVICES = 16, /* descriptors of the FUSE device, at most */
-	KEEPER_INIT_MAX = 256,
+	KEEPER_INIT_MAX = 240,
 	KEEPER_FAILURES = 10, /* starts in a row that came to nothing */
 	KEEPER_DEATHS = 2,    /* deaths for each part of the state that is given up */
 	KEEPER_QUESTIONS = 3, /* in a row that a server which hangs has not answered */
@@ -82,6 +83,7 @@ struct keeper_mount {
 	uint32_t init_bytes;
 	bool outlives;
 	_Alignas(8) char init[KEEPER_INIT_MAX];
+	struct mount_id id; /* zeros from a keeper of 0.2.0 */
 };
 
 /*

@@ -1,15 +1,14 @@
 /* mountpoint - what a mount would hide, see mountpoint.h. */
 #include "fs/keeper/mountpoint.h"
 #include "fs/base/log.h"
+#include "fs/mount/mounts.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,59 +21,55 @@
 enum { CLAIMS = 40 };
 static const struct timespec CLAIM_AGAIN = {.tv_nsec = 50000000};
 
-/* Returns the number that the kernel gives to the mount of @path, or -1. */
-static int mount_of(const char *path)
-{
-	int directory = open(path, O_PATH | O_CLOEXEC), mount = -1;
-	char name[64], line[256];
-	FILE *about;
-
-	if (directory < 0)
-		return -1;
-	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", directory);
-	about = fopen(name, "re");
-	while (about && fgets(line, sizeof(line), about) && sscanf(line, "mnt_id: %d", &mount) != 1)
-		;
-	if (about)
-		fclose(about);
-	close(directory);
-	return mount;
-}
-
-static bool is_ratefs(int mount)
-{
-	static const char before_type[] = " - ", type[] = "fuse.ratefs ";
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	bool found = false;
-	char *line = NULL;
-	size_t size = 0;
-	int number;
-
-	while (mounts && !found && getline(&line, &size, mounts) > 0) {
-		const char *rest = strstr(line, before_type);
-
-		found = rest && sscanf(line, "%d", &number) == 1 && number == mount &&
-			!strncmp(rest + strlen(before_type), type, strlen(type));
-	}
-	free(line);
-	if (mounts)
-		fclose(mounts);
-	return found;
-}
-
 int mountpoint_check(const char *mountpoint)
 {
-	int mount = mount_of(mountpoint);
+	struct mount_id mount, above;
 	char parent[PATH_MAX];
 
-	if (mount < 0 || !is_ratefs(mount))
+	if (mounts_find(mountpoint, &mount))
 		return 0;
 	snprintf(parent, sizeof(parent), "%.*s/", (int)(strrchr(mountpoint, '/') - mountpoint),
 		 mountpoint);
-	if (mount_of(parent) == mount)
+	if (!mounts_find(parent, &above) && above.number == mount.number)
 		log_error("mount point '%s' is in a ratefs", mountpoint);
 	else
 		log_error("mount point '%s' is a ratefs already: unmount it first", mountpoint);
+	return -1;
+}
+
+/* Tells whether @path is @above or below it. */
+static bool is_within(const char *path, const char *above)
+{
+	size_t length = strlen(above);
+
+	return !strncmp(path, above, length) &&
+	       (!path[length] || path[length] == '/' || above[length - 1] == '/');
+}
+
+/* Tells whether @path, or the directory above if there is no such file, is in a ratefs. */
+static bool is_in_ratefs(const char *path)
+{
+	struct mount_id mount;
+	char above[PATH_MAX];
+
+	if (access(path, F_OK)) {
+		snprintf(above, sizeof(above), "%.*s/", (int)(strrchr(path, '/') - path), path);
+		path = above;
+	}
+	return !mounts_find(path, &mount);
+}
+
+int mountpoint_check_settings(const char *mountpoint, const char *directory)
+{
+	if (is_in_ratefs(directory))
+		log_error("directory '%s' is in a ratefs", directory);
+	else if (is_within(directory, mountpoint))
+		log_error("directory '%s' would be hidden by the mount on '%s'", directory,
+			  mountpoint);
+	else if (is_within(mountpoint, directory))
+		log_error("mount point '%s' is in the directory '%s'", mountpoint, directory);
+	else
+		return 0;
 	return -1;
 }
 

@@ -12,6 +12,13 @@
  */
 int mountpoint_check(const char *mountpoint);
 
+/*
+ * Refuses a @directory of settings in a ratefs, or at, below or above the mount point, where a
+ * server would wait for its own answer. 0, or -1 after a message. Both paths are absolute, without
+ * links; the directory need not be there yet.
+ */
+int mountpoint_check_settings(const char *mountpoint, const char *directory);
+
 /* Warns of a directory that is not empty. */
 void mountpoint_warn(const char *mountpoint);
 

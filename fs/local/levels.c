@@ -69,14 +69,18 @@ struct levels *levels_read(int directory)
 	if (!levels->entries)
 		goto nothing;
 	split_lines(levels);
-	/* Tokens are not given out twice: gone for good before the first is used. */
-	if (unlinkat(directory, FILE_NAME, 0) || fsync(directory))
-		goto nothing;
 	return levels;
 
 nothing:
 	levels_free(levels);
 	return NULL;
+}
+
+int levels_use_up(int directory)
+{
+	if (unlinkat(directory, FILE_NAME, 0))
+		return errno == ENOENT ? 0 : -errno;
+	return fsync(directory) ? -errno : 0;
 }
 
 void levels_free(struct levels *levels)

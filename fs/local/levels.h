@@ -1,7 +1,8 @@
 /*
  * levels - the tokens left in the buckets, kept over a clean end of the daemon in `.levels`.
  *
- * It is used up when it is read: after an end that was not clean buckets start empty.
+ * It is used up before the first token is granted: after an end that was not clean buckets start
+ * empty. A start that fails leaves it.
  */
 #ifndef RATEFS_FS_LOCAL_LEVELS_H
 #define RATEFS_FS_LOCAL_LEVELS_H
@@ -10,8 +11,11 @@
 
 struct levels;
 
-/* Reads and removes the file of @directory. NULL: there is nothing of use. */
+/* Reads the file of @directory. NULL: there is nothing of use. */
 struct levels *levels_read(int directory);
+
+/* Removes the file for good, if it is there: its tokens are not given out twice. 0 or -errno. */
+int levels_use_up(int directory);
 void levels_free(struct levels *levels);
 
 /*

@@ -612,6 +612,11 @@ int local_start(struct local *local)
 	if (!local->directory)
 		return 0;
 	local->keys_change = true;
+	err = levels_use_up(local->root);
+	if (err) {
+		log_error("cannot remove .levels of %s: %s", local->directory, strerror(-err));
+		return err;
+	}
 	err = thread_start(&local->thread, store_changes, local);
 	local->started = !err;
 	return err;

@@ -14,6 +14,7 @@
 #include "fs/base/clock.h"
 #include "fs/base/options.h"
 #include "fs/mount/events.h"
+#include "fs/mount/mounts.h"
 #include "fs/mount/pending.h"
 #include "fs/mount/refusal.h"
 
@@ -68,7 +69,8 @@ struct daemon {
 	uint64_t request_timeout_ns; /* the kernel aborts the mount after this; 0: never */
 	int32_t keeper;		     /* its pid */
 	bool outlives;		     /* the mount outlives this server */
-	uint32_t damaged;	     /* settings files that were refused at the start */
+	struct mount_id mount;
+	uint32_t damaged; /* settings files that were refused at the start */
 };
 
 void daemon_lock(struct daemon *daemon);

@@ -3,15 +3,11 @@
 #include "fs/base/log.h"
 #include "fs/mount/handle.h"
 #include "fs/mount/loop.h"
+#include "fs/mount/mounts.h"
 #include "fs/mount/ops.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 int mount_init(struct daemon *daemon, struct options *options, struct source *source,
@@ -64,37 +60,23 @@ int mount_adopt(struct daemon *daemon, const void *init, size_t size, const int 
 	return -1;
 }
 
-/* Tells whether the mount is still there. */
-static bool is_connected(const struct daemon *daemon)
+bool mount_is_connected(struct fuse_session *session)
 {
-	struct pollfd device = {.fd = fuse_session_fd(daemon->fuse)};
+	struct pollfd device = {.fd = fuse_session_fd(session)};
 
 	return poll(&device, 1, 0) <= 0 || !(device.revents & POLLERR);
 }
 
-/* Unmounts as libfuse does for the process that has mounted. */
-static void unmount_path(const char *mountpoint)
-{
-	pid_t child;
-
-	if (!umount2(mountpoint, MNT_DETACH) || errno != EPERM)
-		return;
-	child = fork();
-	if (!child) {
-		execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", mountpoint, NULL);
-		_exit(EXIT_FAILURE);
-	}
-	if (child > 0)
-		waitpid(child, NULL, 0);
-}
-
 void mount_end(struct daemon *daemon)
 {
-	if (getppid() != daemon->keeper && is_connected(daemon)) {
+	bool is_left = getppid() != daemon->keeper && mount_is_connected(daemon->fuse);
+
+	if (is_left)
 		log_error("the keeper is gone: the mount ends");
-		unmount_path(daemon->options->mountpoint);
-	}
 	loop_close();
 	fuse_session_destroy(daemon->fuse);
 	daemon->fuse = NULL;
+	/* Only now: a path that leads through this tree would wait for an answer. */
+	if (is_left)
+		mounts_leave(daemon->options->mountpoint, &daemon->mount);
 }

@@ -24,6 +24,9 @@ int mount_session(struct fuse_session **session, struct options *options, struct
 int mount_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
 		unsigned int count);
 
+/* Tells whether the kernel has not ended the mount of @session. */
+bool mount_is_connected(struct fuse_session *session);
+
 /* Frees the session; unmounts if there is no keeper any more to do that. */
 void mount_end(struct daemon *daemon);
 

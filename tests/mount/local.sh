@@ -26,6 +26,28 @@ case_tokens_left_in_the_buckets_outlive_the_daemon() {
 	is left "$(tokens orders)" 6
 }
 
+# fails ARGUMENTS…: a start with them fails at once.
+fails() {
+	local status=0
+	timeout 20 "$RATEFS" -f "$@" > "$d/said" 2>&1 || status=$?
+	like "exit status with $* ($(cat "$d/said"))" "$status" '^[12]$'
+}
+
+case_a_start_that_fails_uses_no_tokens_up() {
+	start "local:$d/kept"
+	limiter orders 1/h 10
+	is taken "$(cat "$m/orders/take/4")" 4
+	stop
+	echo '[mail' > "$d/limiters"
+	fails -o config="$d/limiters" "local:$d/kept" "$m"
+	fails -o typo "local:$d/kept" "$m"
+	fails -o config="$d/nowhere" "local:$d/kept" "$m"
+	fails -o user=no-such-user "local:$d/kept" "$m"
+	rm "$d/limiters"
+	start "local:$d/kept"
+	is left "$(tokens orders)" 6
+}
+
 case_owners_and_modes_outlive_the_daemon() {
 	start "local:$d/kept"
 	limiter orders
@@ -160,6 +182,34 @@ case_a_directory_that_cannot_be_made_is_named() {
 	said=$(timeout 20 "$RATEFS" "local:$d/file/kept" "$m" 2>&1) || status=$?
 	is "exit status ($said)" "$status" 1
 	like said "$said" 'file/kept'
+}
+
+case_a_directory_at_below_or_above_the_mount_point_is_refused() {
+	local where
+	mkdir -p "$m/inner" "$d/up/m"
+	ln -s "$m" "$d/link"
+	for where in "$m" "$m/" "$m/kept" "$m/inner/../inner" "$d" "$d/link/kept" / .; do
+		(cd "$d" && fails "local:$where" "$m")
+		like "what it says of $where" "$(cat "$d/said")" \
+			'would be hidden|is in the directory'
+	done
+	is 'what is there' "$(find "$m" -mindepth 1)" "$m/inner"
+	rmdir "$m/inner"
+	# A path that begins alike is another one.
+	start "local:$m-kept"
+	stop
+}
+
+case_a_directory_in_a_ratefs_is_refused() {
+	local where
+	mkdir "$d/other"
+	start
+	limiter orders
+	for where in "$m" "$m/kept" "$m/orders/kept"; do
+		fails "local:$where" "$d/other"
+		like "what it says of $where" "$(cat "$d/said")" 'is in a ratefs'
+	done
+	is limiters "$(ls -d "$m"/*/)" "$m/orders/"
 }
 
 case_names_of_many_kinds_are_kept() {

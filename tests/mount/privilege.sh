@@ -99,6 +99,33 @@ case_with_user_it_is_that_user() {
 	is kept "$(grep -c '^rate=6/s' "$d/kept/orders/.config")" 1
 }
 
+case_with_user_no_other_file_than_its_directory_is_given_away() {
+	local status=0 kind command
+	sanitized
+	mkdir -m 777 "$d/open"
+	mkdir -m 700 "$d/secret"
+	touch "$d/secret/file"
+	for kind in file directory link; do
+		# It makes the directory, and something else is there before it looks again.
+		timeout 60 strace -qq -o "$d/trace" -e 'inject=/^mkdir:delay_exit=1000000' \
+			"$RATEFS" -f -o user=nobody "local:$d/open/kept" "$m" > "$d/said" 2>&1 &
+		command=$!
+		eventually 20 [ -d "$d/open/kept" ] || fail "no directory: $(cat "$d/said")"
+		rmdir "$d/open/kept"
+		case $kind in
+		file) ln "$d/secret/file" "$d/open/kept" ;;
+		directory) mv "$d/secret" "$d/open/kept" ;;
+		link) ln -s "$d/secret" "$d/open/kept" ;;
+		esac
+		status=0
+		gone $command 20 || status=$?
+		is "exit status with a $kind" $status 1
+		like "what it says of a $kind" "$(cat "$d/said")" 'cannot give away'
+		is "whose $kind" "$(stat -L -c %U "$d/open/kept")" root
+		[ $kind = directory ] && mv "$d/open/kept" "$d/secret" || rm "$d/open/kept"
+	done
+}
+
 case_with_user_it_unmounts_where_the_user_does_not_get_to() {
 	sanitized
 	mkdir -m 700 "$d/closed" "$d/closed/m"

@@ -130,6 +130,87 @@ case_a_killed_daemon_leaves_no_reader_blocked() {
 		fail 'the server did not unmount without its keeper'
 }
 
+# hidden: the daemon serves an open file, and its mount is gone from its place.
+hidden() {
+	start
+	limiter orders
+	exec 8< "$m/orders/token"
+	umount -l "$m"
+}
+
+# end_by keeper-SIGNAL | server-SIGNAL: ends the daemon by that, whatever is at its mount point.
+end_by() {
+	local process=$daemon
+	[[ $1 = keeper-* ]] || process=$(pgrep -P "$daemon")
+	kill "-${1#*-}" "$process"
+	{ gone "$daemon" 20 || :; } 2> /dev/null
+	exec 8<&-
+	eventually 20 eval '! pgrep -x ratefs > /dev/null' ||
+		fail "a process is still there after $1"
+	daemon=
+}
+
+case_another_file_system_in_its_place_stays() {
+	local process
+	for process in keeper-TERM keeper-KILL server-TERM; do
+		hidden
+		mount -t tmpfs data "$m"
+		end_by "$process"
+		is 'what is there' "$(stat -f -c %T "$m")" tmpfs
+		umount "$m"
+	done
+}
+
+case_another_tree_in_its_place_stays() {
+	local other
+	hidden
+	other=$daemon
+	start
+	mkdir "$m/mail"
+	kill "$other"
+	{ gone "$other" 20 || :; } 2> /dev/null
+	exec 8<&-
+	is 'what is there' "$(cat "$m/mail/token")" 1
+	stop
+}
+
+case_it_unmounts_where_its_place_has_been_moved_to() {
+	local process options
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 # which needs what user=NAME gives up
+	mkdir -p "$d/data"
+	mount -t tmpfs data "$d/data"
+	m="$d/above it/m"
+	for process in keeper-TERM keeper-KILL server-TERM; do
+		for options in -orw -ouser=nobody; do
+			mkdir -p "$m"
+			start $options
+			mv "$d/above it" "$d/moved (here)"
+			mkdir "$d/above it"
+			ln -s ../data "$m"
+			end_by $process
+			! grep -q fuse.ratefs /proc/self/mountinfo ||
+				fail "still mounted after $process with $options"
+			is 'where its path leads to' "$(stat -f -c %T "$d/data")" tmpfs
+			rm -r "$d/above it" "$d/moved (here)"
+		done
+	done
+	umount "$d/data"
+}
+
+case_it_ends_where_its_path_leads_through_its_own_tree() {
+	local process
+	m=$d/above/m
+	for process in keeper-TERM keeper-KILL server-TERM; do
+		mkdir -p "$m"
+		start
+		mv "$d/above" "$d/moved"
+		ln -s "$d/moved/m" "$d/above"
+		end_by $process
+		! grep -q fuse.ratefs /proc/self/mountinfo || fail "still mounted after $process"
+		rm -r "$d/above" "$d/moved"
+	done
+}
+
 case_it_mounts_again_at_the_same_place() {
 	local i
 	for i in 1 2 3; do
