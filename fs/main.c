@@ -76,6 +76,8 @@ static int begin_service(struct server *server)
 	if (!err)
 		return 0;
 	log_error("cannot start: %s", strerror(-err));
+	if (server->sources.local)
+		local_stop(server->sources.local);
 	mount_end(daemon);
 	return -1;
 }

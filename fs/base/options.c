@@ -359,9 +359,12 @@ static int add_fuse_options(struct options *options)
 
 	if (asprintf(&name, "fsname=%s", options->source) < 0)
 		return -1;
-	if (!fuse_opt_add_opt(&list, "subtype=ratefs,default_permissions") &&
-	    !fuse_opt_add_opt_escaped(&list, name) && !fuse_opt_insert_arg(&options->fuse, 1, "-o"))
-		err = fuse_opt_insert_arg(&options->fuse, 2, list);
+	/* Last, whatever options there are: commands find a ratefs by that type. */
+	if (!fuse_opt_add_opt(&list, "default_permissions") &&
+	    !fuse_opt_add_opt_escaped(&list, name) &&
+	    !fuse_opt_insert_arg(&options->fuse, 1, "-o") &&
+	    !fuse_opt_insert_arg(&options->fuse, 2, list))
+		err = fuse_opt_add_arg(&options->fuse, "-osubtype=ratefs");
 	free(list);
 	free(name);
 	return err;

@@ -55,17 +55,23 @@ int privilege_choose(const struct options *options)
 	return 0;
 }
 
+/* Selects all files but the directory itself and the one above. */
+static int is_other(const struct dirent *entry)
+{
+	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
 /* Tells whether @directory has nothing in it. */
 static bool is_empty(int directory)
 {
 	struct dirent **entries;
-	int count = scandirat(directory, ".", &entries, NULL, NULL);
+	int count = scandirat(directory, ".", &entries, is_other, NULL);
 
 	for (int i = 0; i < count; i++)
 		free(entries[i]);
 	if (count >= 0)
 		free(entries);
-	return count == 2; /* itself and the one above */
+	return !count;
 }
 
 /*
@@ -75,16 +81,20 @@ static bool is_empty(int directory)
  */
 static int give_away(const char *path)
 {
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), err;
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), err = 0;
 	struct stat about;
 
 	if (directory < 0)
 		return -errno;
-	if (fstat(directory, &about) || about.st_uid != geteuid() ||
-	    (about.st_mode & 07777) != OURS_ALONE || !is_empty(directory))
+	if (fstat(directory, &about))
+		err = -errno;
+	else if (about.st_uid == user.uid)
+		err = 0; /* some file systems have it so */
+	else if (about.st_uid != geteuid() || (about.st_mode & 0777) != OURS_ALONE ||
+		 !is_empty(directory))
 		err = -EEXIST;
-	else
-		err = fchown(directory, user.uid, user.gid) ? -errno : 0;
+	else if (fchown(directory, user.uid, user.gid))
+		err = -errno;
 	close(directory);
 	return err;
 }

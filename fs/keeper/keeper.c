@@ -203,6 +203,8 @@ static int make_mount(struct keeper *keeper)
 	if (err) {
 		log_error("%s does not lead to the mount: %s", keeper->options->mountpoint,
 			  strerror(-err));
+		if (err != -EINVAL)
+			fuse_session_unmount(keeper->fuse);
 		return EXIT_FAILURE;
 	}
 	clone_devices(keeper);
@@ -528,12 +530,12 @@ static void leave_mount(struct keeper *keeper)
 	bool is_connected = mount_is_connected(keeper->fuse);
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC))
-		return;
-	close(ends[0]);
-	dup2(ends[1], fuse_session_fd(keeper->fuse));
-	close(ends[1]);
-	fuse_session_unmount(keeper->fuse);
+	if (!pipe2(ends, O_CLOEXEC)) {
+		close(ends[0]);
+		if (dup2(ends[1], fuse_session_fd(keeper->fuse)) >= 0)
+			fuse_session_unmount(keeper->fuse);
+		close(ends[1]);
+	}
 	fuse_session_destroy(keeper->fuse);
 	/* Only now: a path that leads through this tree would wait for an answer. */
 	if (is_connected)

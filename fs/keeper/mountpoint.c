@@ -52,11 +52,13 @@ static bool is_in_ratefs(const char *path)
 	struct mount_id mount;
 	char above[PATH_MAX];
 
-	if (access(path, F_OK)) {
+	int err = mounts_find(path, &mount);
+
+	if (err == -ENOENT) {
 		snprintf(above, sizeof(above), "%.*s/", (int)(strrchr(path, '/') - path), path);
-		path = above;
+		err = mounts_find(above, &mount);
 	}
-	return !mounts_find(path, &mount);
+	return !err;
 }
 
 int mountpoint_check_settings(const char *mountpoint, const char *directory)

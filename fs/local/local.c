@@ -612,13 +612,13 @@ int local_start(struct local *local)
 	if (!local->directory)
 		return 0;
 	local->keys_change = true;
-	err = levels_use_up(local->root);
-	if (err) {
-		log_error("cannot remove .levels of %s: %s", local->directory, strerror(-err));
-		return err;
-	}
 	err = thread_start(&local->thread, store_changes, local);
 	local->started = !err;
+	/* From here on the levels are written at the end. */
+	if (!err)
+		err = levels_use_up(local->root);
+	if (err)
+		log_error("cannot begin to use %s: %s", local->directory, strerror(-err));
 	return err;
 }
 

@@ -284,6 +284,12 @@ case_default_permissions_are_always_on() {
 	like options "$(grep " $m " /proc/mounts)" default_permissions
 }
 
+case_another_type_does_not_hide_it() {
+	"$RATEFS" -o subtype=other,fsname=name local "$m"
+	is 'name and type' "$(findmnt -no SOURCE,FSTYPE "$m" | tr -s ' ')" 'name fuse.ratefs'
+	leave "$m"
+}
+
 case_the_type_of_the_mount_is_fuse_ratefs() {
 	start
 	is type "$(findmnt -n -o FSTYPE "$m")" fuse.ratefs

@@ -39,10 +39,11 @@ case_a_start_that_fails_uses_no_tokens_up() {
 	is taken "$(cat "$m/orders/take/4")" 4
 	stop
 	echo '[mail' > "$d/limiters"
-	fails -o config="$d/limiters" "local:$d/kept" "$m"
-	fails -o typo "local:$d/kept" "$m"
-	fails -o config="$d/nowhere" "local:$d/kept" "$m"
-	fails -o user=no-such-user "local:$d/kept" "$m"
+	local option
+	for option in typo config="$d/limiters" config="$d/nowhere" user=no-such-user fd=x; do
+		fails -o "$option" "local:$d/kept" "$m"
+		[ -e "$d/kept/.levels" ] || fail "they are used up with $option"
+	done
 	rm "$d/limiters"
 	start "local:$d/kept"
 	is left "$(tokens orders)" 6

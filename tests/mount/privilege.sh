@@ -107,7 +107,7 @@ case_with_user_no_other_file_than_its_directory_is_given_away() {
 	touch "$d/secret/file"
 	for kind in file directory link; do
 		# It makes the directory, and something else is there before it looks again.
-		timeout 60 strace -qq -o "$d/trace" -e 'inject=/^mkdir:delay_exit=1000000' \
+		timeout 60 strace -qq -o "$d/trace" -e 'inject=/^mkdir:delay_exit=5000000' \
 			"$RATEFS" -f -o user=nobody "local:$d/open/kept" "$m" > "$d/said" 2>&1 &
 		command=$!
 		eventually 20 [ -d "$d/open/kept" ] || fail "no directory: $(cat "$d/said")"
@@ -124,6 +124,10 @@ case_with_user_no_other_file_than_its_directory_is_given_away() {
 		is "whose $kind" "$(stat -L -c %U "$d/open/kept")" root
 		[ $kind = directory ] && mv "$d/open/kept" "$d/secret" || rm "$d/open/kept"
 	done
+	chmod 2777 "$d/open"
+	start -o user=nobody "local:$d/open/kept"
+	is 'whose directory below one that gives its group' "$(stat -c %U "$d/open/kept")" nobody
+	stop
 }
 
 case_with_user_it_unmounts_where_the_user_does_not_get_to() {
