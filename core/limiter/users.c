@@ -16,17 +16,18 @@ static const struct {
 	[BOUND_KEYS] = {"keys", "keys"},
 	[BOUND_FILES] = {"files", "open files"},
 	[BOUND_NAMES] = {"names", "different names with a number, as take/5"},
+	[BOUND_TEXTS] = {"texts", "KiB of texts of open files that were not read to their end"},
 };
 
 const struct bound BOUNDS_DEFAULT[BOUND_COUNT] = {
 	[BOUND_READERS] = {1000000, 100000}, [BOUND_LIMITERS] = {1000000, 100000},
 	[BOUND_KEYS] = {4000000, 1000000},   [BOUND_FILES] = {2000000, 200000},
-	[BOUND_NAMES] = {1 << 20, 1 << 18},
+	[BOUND_NAMES] = {1 << 20, 1 << 18},  [BOUND_TEXTS] = {1 << 20, 1 << 16},
 };
 
 const uint32_t BOUNDS_MAX[BOUND_COUNT] = {
 	[BOUND_READERS] = 1000000,  [BOUND_LIMITERS] = 1000000, [BOUND_KEYS] = 1000000000,
-	[BOUND_FILES] = 1000000000, [BOUND_NAMES] = 1 << 20,
+	[BOUND_FILES] = 1000000000, [BOUND_NAMES] = 1 << 20,	[BOUND_TEXTS] = 1000000000,
 };
 
 const char *users_bound_name(enum bound_id id)

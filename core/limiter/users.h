@@ -19,6 +19,7 @@ enum bound_id {
 	BOUND_KEYS,
 	BOUND_FILES, /* that are open, slots among them */
 	BOUND_NAMES, /* different ones with a number in them that the kernel knows */
+	BOUND_TEXTS, /* KiB of them that are kept for open files */
 	BOUND_COUNT
 };
 
@@ -88,29 +89,42 @@ static inline int users_check(const struct users *users, uint32_t uid, enum boun
 }
 
 /*
- * Count one more, or one less, whatever the bounds. Without memory only all together are counted.
+ * Count @count more, or less, whatever the bounds. Without memory only all together are counted.
  */
-static inline void users_add(struct users *users, uint32_t uid, enum bound_id id)
+static inline void users_add_many(struct users *users, uint32_t uid, enum bound_id id,
+				  uint32_t count)
 {
 	struct user *user = users_find(users, uid);
 
-	users->used[id]++;
+	users->used[id] += count;
 	if (!user)
 		user = users_make(users, uid);
 	if (user)
-		user->used[id]++;
+		user->used[id] += count;
+}
+
+static inline void users_drop_many(struct users *users, uint32_t uid, enum bound_id id,
+				   uint32_t count)
+{
+	struct user *user = users_find(users, uid);
+
+	users->used[id] -= count;
+	if (!user || !user->used[id])
+		return;
+	user->used[id] -= user->used[id] < count ? user->used[id] : count;
+	if (users->by_uid.count > USERS_IDLE_MAX)
+		users_forget(users, user);
+}
+
+/* The same for one. */
+static inline void users_add(struct users *users, uint32_t uid, enum bound_id id)
+{
+	users_add_many(users, uid, id, 1);
 }
 
 static inline void users_drop(struct users *users, uint32_t uid, enum bound_id id)
 {
-	struct user *user = users_find(users, uid);
-
-	users->used[id]--;
-	if (!user || !user->used[id])
-		return;
-	user->used[id]--;
-	if (users->by_uid.count > USERS_IDLE_MAX)
-		users_forget(users, user);
+	users_drop_many(users, uid, id, 1);
 }
 
 void users_free(struct users *users);

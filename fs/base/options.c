@@ -54,6 +54,8 @@ static const struct fuse_opt OPTIONS[] = {
 	OPTION("user_files_max=%s", bound_texts[BOUND_FILES][1], 0),
 	OPTION("names_max=%s", bound_texts[BOUND_NAMES][0], 0),
 	OPTION("user_names_max=%s", bound_texts[BOUND_NAMES][1], 0),
+	OPTION("texts_max=%s", bound_texts[BOUND_TEXTS][0], 0),
+	OPTION("user_texts_max=%s", bound_texts[BOUND_TEXTS][1], 0),
 	OPTION("user=%s", user, 0),
 	IGNORE("auto"),
 	IGNORE("noauto"),
@@ -122,6 +124,8 @@ void options_usage(const char *program)
 	       "    -o user_files_max=N  ... and of each user (200000)\n"
 	       "    -o names_max=N      names with a number, as take/5, that are known (1048576)\n"
 	       "    -o user_names_max=N  ... and of each user (262144)\n"
+	       "    -o texts_max=N      KiB of texts that are kept for their readers (1048576)\n"
+	       "    -o user_texts_max=N  ... and of each user (65536)\n"
 	       "    -o allow_other      let other users in; and other options of FUSE\n",
 	       program);
 }

@@ -56,7 +56,9 @@ struct daemon {
 	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
 	struct amounts amounts;		    /* of the last such name that was looked up */
 	struct refusals refusals;
-	uint32_t pages; /* of metrics that threads are making */
+	struct list texts; /* open files that keep a text which was read, the oldest first */
+	size_t text_bytes; /* of those */
+	uint32_t pages;	   /* of metrics that threads are making */
 	pthread_cond_t page_made;
 	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS: it does not; 0: it did */
 	uint64_t sweep_ns;     /* when to look for requests that wait too long for the kernel */

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIRST_HANDLES = 256, INDEX_BITS = 32 };
+enum { FIRST_HANDLES = 256, INDEX_BITS = 32, TEXT_BYTES_MAX = 1 << 20 };
 
 static int grow_table(struct handle_table *table, uint32_t index)
 {
@@ -219,6 +219,25 @@ void handle_watch(struct daemon *daemon, struct handle *handle)
 	handle->watched = true;
 }
 
+static uint32_t kib_of(size_t length)
+{
+	return (uint32_t)((length + 1023) / 1024);
+}
+
+static void drop_text(struct daemon *daemon, struct handle *handle)
+{
+	if (handle->text && handle->text_is_read) {
+		list_remove(&daemon->texts, &handle->text_link);
+		daemon->text_bytes -= handle->length;
+	} else if (handle->text) {
+		users_drop_many(&daemon->engine.users, handle->uid, BOUND_TEXTS,
+				kib_of(handle->length));
+	}
+	free(handle->text);
+	handle->text = NULL;
+	handle->text_is_read = false;
+}
+
 void handle_close(struct daemon *daemon, struct handle *handle)
 {
 	list_remove(&daemon->open, &handle->link);
@@ -238,12 +257,12 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 		limiter_drop(handle->limiter);
 	if (handle->poll)
 		fuse_pollhandle_destroy(handle->poll);
+	drop_text(daemon, handle);
 	users_drop(&daemon->engine.users, handle->uid, BOUND_FILES);
 	free(handle->viewer);
 	free(handle->trigger);
 	if (handle->kept)
 		handle_forget(daemon, handle->number);
-	free(handle->text);
 	free(handle->amounts);
 	free(handle);
 }
@@ -276,11 +295,45 @@ void handle_polled(struct handle *handle, uint64_t number)
 	handle->kept->polls = true;
 }
 
-void handle_keep_text(struct handle *handle, char *text, size_t length)
+/* Puts the text of @handle, which no bound counts, behind those that were read before. */
+static void cache_text(struct daemon *daemon, struct handle *handle)
 {
-	free(handle->text);
+	handle->text_is_read = true;
+	list_append(&daemon->texts, &handle->text_link);
+	daemon->text_bytes += handle->length;
+	while (daemon->text_bytes > TEXT_BYTES_MAX) {
+		struct handle *oldest = list_first(&daemon->texts, struct handle, text_link);
+
+		drop_text(daemon, oldest);
+	}
+}
+
+int handle_keep_text(struct daemon *daemon, struct handle *handle, char *text, size_t length,
+		     bool rest)
+{
+	int err;
+
+	drop_text(daemon, handle);
+	err = rest ? daemon_has_room(daemon, handle->uid, BOUND_TEXTS) : 0;
+	if (err) {
+		free(text);
+		return err;
+	}
 	handle->text = text;
 	handle->length = length;
+	if (rest)
+		users_add_many(&daemon->engine.users, handle->uid, BOUND_TEXTS, kib_of(length));
+	else
+		cache_text(daemon, handle);
+	return 0;
+}
+
+void handle_text_read(struct daemon *daemon, struct handle *handle)
+{
+	if (handle->text_is_read)
+		return;
+	users_drop_many(&daemon->engine.users, handle->uid, BOUND_TEXTS, kib_of(handle->length));
+	cache_text(daemon, handle);
 }
 
 bool handle_reply_open(struct handle *handle, fuse_req_t request)

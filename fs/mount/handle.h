@@ -43,8 +43,10 @@ struct handle {
 		uint64_t position;
 		uint64_t taken; /* of files that take: tokens that were granted through it */
 	};
-	char *text; /* owned; as made by a read at offset 0 */
+	char *text; /* owned; as made by a read at offset 0, or NULL */
 	size_t length;
+	bool text_is_read;	      /* to its end: the text is in daemon->texts */
+	struct list_link text_link;   /* there */
 	struct slot slot;	      /* slot: held while this is open */
 	bool lost;		      /* slot: no program ever worked with it */
 	struct polling *polling;      /* owned; NULL: tokens of it were never polled for */
@@ -124,8 +126,16 @@ static inline struct asker handle_asker(const struct handle *handle, uint32_t pi
 		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
 }
 
-/* Keeps @text (from malloc) for reads at other offsets. Under the lock. */
-void handle_keep_text(struct handle *handle, char *text, size_t length);
+/*
+ * Keeps @text (from malloc) for reads at other offsets: until a @rest of it was read, or, without
+ * one, as long as there is room. 0, or -ENOSPC: the user may not keep one more, and it is freed.
+ * Under the lock.
+ */
+int handle_keep_text(struct daemon *daemon, struct handle *handle, char *text, size_t length,
+		     bool rest);
+
+/* Notes that the text of @handle was read to its end. Under the lock. */
+void handle_text_read(struct daemon *daemon, struct handle *handle);
 
 /* Answers an open. False: its client is gone; the file is to be closed. */
 bool handle_reply_open(struct handle *handle, fuse_req_t request);

@@ -426,8 +426,8 @@ static void *make_page_aside(void *argument)
 		pending_remove(&daemon->pending, &page->pending);
 	/* Under the lock: another read of the same open file may replace the text. */
 	if (request && text) {
-		handle_keep_text(page->handle, text, length);
-		text_file_reply(request, text, length, page->offset, page->size);
+		text_file_answer(daemon, page->handle, request, text, length, page->offset,
+				 page->size);
 	} else {
 		free(text);
 		if (request)
@@ -478,10 +478,8 @@ static void read_metrics(struct daemon *daemon, struct handle *handle,
 	 * A reader that begins in the middle, or went on reading under another server, has none
 	 * yet.
 	 */
-	goes_on = read->offset && handle->text;
-	if (goes_on)
-		text_file_reply(read->caller->request, handle->text, handle->length, read->offset,
-				read->size);
+	goes_on = read->offset &&
+		  text_file_go_on(daemon, handle, read->caller->request, read->offset, read->size);
 	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
 	full = !goes_on && many && daemon->pages >= PAGES_MAX;
 	if (full)
@@ -502,8 +500,8 @@ static void read_metrics(struct daemon *daemon, struct handle *handle,
 		return;
 	}
 	daemon_lock(daemon);
-	handle_keep_text(handle, text, length);
-	text_file_reply(read->caller->request, text, length, read->offset, read->size);
+	text_file_answer(daemon, handle, read->caller->request, text, length, read->offset,
+			 read->size);
 	daemon_unlock(daemon);
 }
 

@@ -15,11 +15,45 @@ void text_file_reply(fuse_req_t request, const char *text, size_t length, off_t 
 	fuse_reply_buf(request, text + start, rest < size ? rest : size);
 }
 
+static bool leaves_rest(size_t length, off_t offset, size_t size)
+{
+	return (uint64_t)offset + size < length;
+}
+
+void text_file_answer(struct daemon *daemon, struct handle *handle, fuse_req_t request, char *text,
+		      size_t length, off_t offset, size_t size)
+{
+	int err = 0;
+
+	/* Before the text is dropped, as one that is too long for the room there is. */
+	if (leaves_rest(length, offset, size))
+		err = handle_keep_text(daemon, handle, text, length, true);
+	if (err)
+		fuse_reply_err(request, -err);
+	else
+		text_file_reply(request, text, length, offset, size);
+	if (!leaves_rest(length, offset, size))
+		(void)handle_keep_text(daemon, handle, text, length, false);
+}
+
+bool text_file_go_on(struct daemon *daemon, struct handle *handle, fuse_req_t request, off_t offset,
+		     size_t size)
+{
+	/* The end of a text that was dropped is where it was. */
+	if (!handle->text && (!handle->length || (uint64_t)offset < handle->length))
+		return false;
+	text_file_reply(request, handle->text ? handle->text : "",
+			handle->text ? handle->length : 0, offset, size);
+	if (handle->text && !leaves_rest(handle->length, offset, size))
+		handle_text_read(daemon, handle);
+	return true;
+}
+
 /* Notes whether @read leaves a rest of a text of @length bytes: that is there without waiting. */
 static void note_rest(struct handle *handle, size_t length, const struct read_request *read)
 {
 	if (handle->row->until)
-		handle_set_half(handle, (uint64_t)read->offset + read->size < length);
+		handle_set_half(handle, leaves_rest(length, read->offset, read->size));
 }
 
 /* Makes the text, and answers with it. */
@@ -34,7 +68,7 @@ static void show_text(struct daemon *daemon, struct handle *handle, const struct
 			    .amounts = handle->amounts,
 			    .within_ns = handle->within_ns,
 			    .viewer = handle->viewer};
-	char *text = NULL, *kept;
+	char *text = NULL;
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);
 	bool gone;
@@ -54,32 +88,23 @@ static void show_text(struct daemon *daemon, struct handle *handle, const struct
 		fuse_reply_err(request, gone ? ENODEV : ENOMEM);
 		return;
 	}
-	/* With the answer the file may be closed, and what it keeps is gone. */
-	kept = malloc(length + 1);
-	if (kept)
-		memcpy(kept, text, length + 1);
 	pthread_mutex_lock(&daemon->lock);
-	handle_keep_text(handle, kept, kept ? length : 0);
 	note_rest(handle, length, read);
+	text_file_answer(daemon, handle, request, text, length, read->offset, read->size);
 	pthread_mutex_unlock(&daemon->lock);
-	text_file_reply(request, text, length, read->offset, read->size);
-	free(text);
 }
 
-/* Reads on in the text as it was made, which another read may replace. False: there is none. */
+/* Reads on in the text as it was made. False: there is none. */
 static bool read_on(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
-	bool kept;
+	bool goes_on;
 
 	daemon_lock(daemon);
-	kept = handle->text;
-	if (kept) {
+	if (handle->text)
 		note_rest(handle, handle->length, read);
-		text_file_reply(read->caller->request, handle->text, handle->length, read->offset,
-				read->size);
-	}
+	goes_on = text_file_go_on(daemon, handle, read->caller->request, read->offset, read->size);
 	daemon_unlock(daemon);
-	return kept;
+	return goes_on;
 }
 
 void text_file_read_now(struct daemon *daemon, struct handle *handle,

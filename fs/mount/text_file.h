@@ -21,4 +21,18 @@ void text_file_read_now(struct daemon *daemon, struct handle *handle,
 void text_file_reply(fuse_req_t request, const char *text, size_t length, off_t offset,
 		     size_t size);
 
+/*
+ * Answers so with @text (from malloc), made for @handle, which keeps it, see handle.h. Under the
+ * lock.
+ */
+void text_file_answer(struct daemon *daemon, struct handle *handle, fuse_req_t request, char *text,
+		      size_t length, off_t offset, size_t size);
+
+/*
+ * Answers so with the text as it was made, which another read may replace. False: there is none.
+ * Under the lock.
+ */
+bool text_file_go_on(struct daemon *daemon, struct handle *handle, fuse_req_t request, off_t offset,
+		     size_t size);
+
 #endif

@@ -206,11 +206,44 @@ case_a_user_may_have_so_many_names_in_take_and_eta() {
 	is 'then' "$(as nobody cat "$m/orders/take/3")" 3
 }
 
+case_a_user_may_have_so_many_texts_begun() {
+	bound user_texts_max=1
+	limiter orders
+	as nobody python3 - "$m/metrics" "$m/orders/stat" > "$d/got" << 'END'
+import errno, os, sys
+def begin(path):
+    file = os.open(path, os.O_RDONLY)
+    try: return file, os.read(file, 1).decode()
+    except OSError as error: return file, errno.errorcode[error.errno]
+first, got = begin(sys.argv[1])
+print(got, begin(sys.argv[2])[1], begin(sys.argv[1])[1])
+whole = os.open(sys.argv[1], os.O_RDONLY)
+print(len(os.read(whole, 1 << 20)) > 1000, os.read(whole, 1000))
+rest = b""
+while more := os.read(first, 1000): rest += more
+again = os.pread(first, 1 << 20, 1)
+print(rest.decode().endswith("\n"), os.read(first, 1000), rest == again)
+second, got = begin(sys.argv[2])
+print(got, begin(sys.argv[1])[1])
+os.close(second)
+print(begin(sys.argv[2])[1])
+END
+	is 'what was read' "$(cat "$d/got")" \
+		$'# ENOSPC ENOSPC\nTrue b\'\'\nTrue b\'\' True\ng ENOSPC\ng'
+	told nobody '^user 65534 has [0-9]+ KiB of texts of open files .*, the most a .* can have$'
+	exec 3< "$m/metrics" 4< "$m/metrics"
+	is 'root is no such user' "$(head -c 1 <&3)$(head -c 1 <&4)" '##'
+	like 'KiB for two' "$(awk '$1 == "texts" { print $2 }' "$m/status")" '^[1-9]'
+	exec 3<&- 4<&-
+	is 'KiB for none' "$(awk '$1 == "texts" { print $2 }' "$m/status")" 0
+}
+
 case_bounds_that_are_none_are_refused() {
 	local bound status said
 	for bound in readers_max=0 readers_max=1000001 user_readers_max=x limiters_max=-1 \
 		user_limiters_max=1.5 keys_max=max user_keys_max= \
-		files_max=99999999999 user_files_max=0 names_max=1048577 user_names_max=0; do
+		files_max=99999999999 user_files_max=0 names_max=1048577 user_names_max=0 \
+		texts_max=0 user_texts_max=x; do
 		status=0
 		said=$(timeout 20 "$RATEFS" -f -o $bound local "$m" 2>&1) || status=$?
 		is "exit status with $bound" $status 2
@@ -222,7 +255,7 @@ case_bounds_that_are_none_are_refused() {
 case_status_has_the_bounds_and_what_there_is() {
 	local bounds=readers_max=9,user_readers_max=8,limiters_max=7,user_limiters_max=6
 	bounds+=,keys_max=5,user_keys_max=4,files_max=93,user_files_max=2
-	bound $bounds,names_max=95,user_names_max=3
+	bound $bounds,names_max=95,user_names_max=3,texts_max=97,user_texts_max=5
 	empty orders
 	reader orders/token
 	waiting orders 1
@@ -233,6 +266,7 @@ case_status_has_the_bounds_and_what_there_is() {
 		'limiters_max 7' 'user_limiters_max 6' \
 		'keys 1' 'keys_max 5' 'user_keys_max 4' \
 		'files 3' 'files_max 93' 'user_files_max 2' \
-		'names 1' 'names_max 95' 'user_names_max 3') "
+		'names 1' 'names_max 95' 'user_names_max 3' \
+		'texts 0' 'texts_max 97' 'user_texts_max 5') "
 	exec 3<&-
 }

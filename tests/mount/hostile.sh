@@ -139,6 +139,31 @@ case_polls_that_are_left_leave_nothing() {
 		fail 'files are open still'
 }
 
+case_pages_that_are_begun_and_left_stay_in_bounds() {
+	open_to_all
+	local before
+	mkdir "$m"/l{1..1000}
+	as_nobody cat "$m/metrics" > /dev/null
+	before=$(memory)
+	as_nobody python3 - "$m/metrics" > "$d/begun" << 'END' &
+import os, sys, time
+files = [os.open(sys.argv[1], os.O_RDONLY) for i in range(300)]
+begun = 0
+for file in files:
+    try: begun += len(os.read(file, 1))
+    except OSError: pass
+print(begun, flush=True)
+time.sleep(100)
+END
+	eventually 60 [ -s "$d/begun" ]
+	no_more_than 102400 "$before"
+	local begun
+	begun=$(cat "$d/begun")
+	[ "$begun" -gt 20 ] && [ "$begun" -lt 150 ] || fail "$begun pages were begun"
+	is 'page of another user' "$(grep -c '^ratefs_granted_total' "$m/metrics")" 1001
+	kill $!
+}
+
 case_many_followers_of_events_hold_up_no_other() {
 	open_to_all
 	local before
