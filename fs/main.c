@@ -12,7 +12,6 @@
 #include "fs/local/settings_file.h"
 #include "fs/mount/daemon.h"
 #include "fs/mount/loop.h"
-#include "fs/mount/metrics.h"
 #include "fs/mount/mount.h"
 #include "fs/mount/wake.h"
 #include "fs/state/state.h"
@@ -109,7 +108,7 @@ static int serve_mount(struct server *server)
 	daemon_stop(daemon);
 	if (server->sources.local)
 		local_stop(server->sources.local);
-	metrics_finish(daemon);
+	pages_finish(daemon);
 	mount_end(daemon);
 	return 0;
 }

@@ -294,7 +294,7 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 	daemon->sweep_ns = daemon->request_timeout_ns ? 0 : NEVER_NS;
 	clock_gettime(CLOCK_REALTIME, &daemon->began);
 	pthread_mutex_init(&daemon->lock, NULL);
-	pthread_cond_init(&daemon->page_made, NULL);
+	pthread_cond_init(&daemon->pages.ended, NULL);
 	err = engine_init(&daemon->engine, source, root, clock_ns());
 	if (err)
 		goto no_engine;

@@ -15,6 +15,7 @@
 #include "fs/base/options.h"
 #include "fs/mount/events.h"
 #include "fs/mount/mounts.h"
+#include "fs/mount/pages.h"
 #include "fs/mount/pending.h"
 #include "fs/mount/refusal.h"
 
@@ -58,8 +59,7 @@ struct daemon {
 	struct refusals refusals;
 	struct list texts; /* open files that keep a text which was read, the oldest first */
 	size_t text_bytes; /* of those */
-	uint32_t pages;	   /* of metrics that threads are making */
-	pthread_cond_t page_made;
+	struct pages pages;
 	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS: it does not; 0: it did */
 	uint64_t sweep_ns;     /* when to look for requests that wait too long for the kernel */
 	uint64_t look_ns;      /* await: before that, readers are not looked at again ... */

@@ -1,8 +1,7 @@
 /* metrics - every stat of every limiter in the Prometheus text format, see metrics.h. */
 #include "fs/mount/metrics.h"
 #include "fs/base/clock.h"
-#include "fs/base/thread.h"
-#include "fs/mount/channel.h"
+#include "fs/mount/pages.h"
 #include "fs/mount/text_file.h"
 
 #include "core/fleet/fleet.h"
@@ -38,22 +37,13 @@ struct sample {
 	struct stat_entry entries[];
 };
 
-/* A page in the making, by a thread. */
-struct page {
-	struct pending pending; /* first; its request is NULL once it was interrupted */
-	struct daemon *daemon;
-	struct handle *handle; /* borrowed as long as the request is not answered */
-	off_t offset;
-	size_t size;
-};
-
 struct samples {
 	struct sample **all; /* owned */
 	uint32_t count, room;
 	size_t entry_count;
 };
 
-enum { CHAINS_PER_LOCK = 64, LIMITERS_AT_ONCE = 64, PAGES_MAX = 2 };
+enum { CHAINS_PER_LOCK = 64, LIMITERS_AT_ONCE = 64 };
 
 static void free_sample(struct sample *sample)
 {
@@ -393,9 +383,8 @@ static int print_page(FILE *out, struct daemon *daemon, const struct page *page,
 	return err;
 }
 
-/* Makes the text of the whole page, from malloc, or NULL. Locks. */
-static char *make_page(struct daemon *daemon, const struct page *page, const struct handle *handle,
-		       size_t *length)
+char *metrics_text(struct daemon *daemon, const struct page *page, const struct handle *handle,
+		   size_t *length)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, length);
@@ -411,67 +400,13 @@ static char *make_page(struct daemon *daemon, const struct page *page, const str
 	return text;
 }
 
-static void *make_page_aside(void *argument)
-{
-	struct page *page = argument;
-	struct daemon *daemon = page->daemon;
-	size_t length = 0;
-	char *text = make_page(daemon, page, page->handle, &length);
-	fuse_req_t request;
-
-	daemon_lock(daemon);
-	request = page->pending.request;
-	channel_reply_to(page->pending.channel);
-	if (request)
-		pending_remove(&daemon->pending, &page->pending);
-	/* Under the lock: another read of the same open file may replace the text. */
-	if (request && text) {
-		text_file_answer(daemon, page->handle, request, text, length, page->offset,
-				 page->size);
-	} else {
-		free(text);
-		if (request)
-			fuse_reply_err(request, ENOMEM);
-	}
-	free(page);
-	daemon->pages--;
-	pthread_cond_signal(&daemon->page_made);
-	daemon_unlock(daemon);
-	return NULL;
-}
-
-/* Starts a thread that makes a page. 0 or -errno. */
-static int start_page(struct daemon *daemon, struct handle *handle, const struct read_request *read)
-{
-	struct page *page = malloc(sizeof(*page));
-	pthread_t thread;
-	int err;
-
-	if (!page)
-		return -ENOMEM;
-	*page = (struct page){
-		.daemon = daemon, .handle = handle, .offset = read->offset, .size = read->size};
-	daemon_lock(daemon);
-	pending_insert(&daemon->pending, &page->pending, read->caller, PENDING_PAGE);
-	daemon->pages++;
-	err = thread_start(&thread, make_page_aside, page);
-	if (err) {
-		pending_remove(&daemon->pending, &page->pending);
-		daemon->pages--;
-		free(page);
-	} else {
-		pthread_detach(thread);
-	}
-	daemon_unlock(daemon);
-	return err;
-}
-
 static void read_metrics(struct daemon *daemon, struct handle *handle,
 			 const struct read_request *read)
 {
 	size_t length = 0;
 	char *text;
-	bool many, full, goes_on;
+	bool many, goes_on;
+	int err;
 
 	daemon_lock(daemon);
 	/*
@@ -481,20 +416,15 @@ static void read_metrics(struct daemon *daemon, struct handle *handle,
 	goes_on = read->offset &&
 		  text_file_go_on(daemon, handle, read->caller->request, read->offset, read->size);
 	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
-	full = !goes_on && many && daemon->pages >= PAGES_MAX;
-	if (full)
-		daemon_refused(daemon, read->caller->uid,
-			       "%d pages of metrics are being made for others", PAGES_MAX);
 	daemon_unlock(daemon);
 	if (goes_on)
 		return;
-	if (full) {
+	err = many ? pages_ask(daemon, handle, read) : -EAGAIN;
+	if (err == -EBUSY)
 		fuse_reply_err(read->caller->request, EBUSY);
+	if (!err || err == -EBUSY)
 		return;
-	}
-	if (many && !start_page(daemon, handle, read))
-		return;
-	text = make_page(daemon, NULL, handle, &length);
+	text = metrics_text(daemon, NULL, handle, &length);
 	if (!text) {
 		fuse_reply_err(read->caller->request, ENOMEM);
 		return;
@@ -507,19 +437,3 @@ static void read_metrics(struct daemon *daemon, struct handle *handle,
 
 const struct node_kind METRICS_FILE = {
 	.open = handle_open_view, .reopen = handle_reopen_view, .read = read_metrics};
-
-enum pending_end metrics_give_up(struct daemon *daemon, struct pending *pending, int err)
-{
-	(void)daemon;
-	(void)pending;
-	(void)err;
-	return PENDING_ABANDONED;
-}
-
-void metrics_finish(struct daemon *daemon)
-{
-	daemon_lock(daemon);
-	while (daemon->pages)
-		pthread_cond_wait(&daemon->page_made, &daemon->lock);
-	daemon_unlock(daemon);
-}

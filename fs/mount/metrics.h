@@ -8,15 +8,18 @@
 #include "fs/mount/pending.h"
 
 /*
- * The file `metrics`. A page of few limiters is made at once; one of many by a thread of its own,
+ * The file `metrics`. A page of few limiters is made at once; one of many by a thread (pages.h),
  * which holds the lock for a few limiters at a time, so that no token waits for the page.
  */
 extern const struct node_kind METRICS_FILE;
 
-/* Requests of kind PENDING_PAGE. */
-enum pending_end metrics_give_up(struct daemon *daemon, struct pending *pending, int err);
+struct page;
 
-/* Waits until no such thread runs any more. */
-void metrics_finish(struct daemon *daemon);
+/*
+ * Makes the text of the whole page for @handle, from malloc, or NULL. @page is its request, which
+ * may be given up meanwhile; NULL: it cannot. Locks.
+ */
+char *metrics_text(struct daemon *daemon, const struct page *page, const struct handle *handle,
+		   size_t *length);
 
 #endif

@@ -418,6 +418,6 @@ const struct pending_row PENDING_ROWS[PENDING_KIND_COUNT] = {
 		.expire = write_expire, .queued = true, .resolute = true},
 	[PENDING_AWAITER] = {
 		.collect = await_collect, .answer = await_answer, .queued = true},
-	[PENDING_PAGE] = {.give_up = metrics_give_up}, /* the thread of the page answers */
+	[PENDING_PAGE] = {.give_up = pages_give_up}, /* the thread of the page answers */
 };
 /* clang-format on */

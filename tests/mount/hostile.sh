@@ -2,7 +2,8 @@
 # What one user does to the daemon must not reach another, nor its memory. Times are compared with
 # those from before, generously.
 
-as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
+nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+as_nobody() { "${nobody[@]}" "$@"; }
 
 # open_to_all [OPTIONS…] [SOURCE]: and a limiter `other`, of the user who must be served.
 open_to_all() {
@@ -145,7 +146,7 @@ case_pages_that_are_begun_and_left_stay_in_bounds() {
 	mkdir "$m"/l{1..1000}
 	as_nobody cat "$m/metrics" > /dev/null
 	before=$(memory)
-	as_nobody python3 - "$m/metrics" > "$d/begun" << 'END' &
+	"${nobody[@]}" python3 - "$m/metrics" > "$d/begun" << 'END' &
 import os, sys, time
 files = [os.open(sys.argv[1], os.O_RDONLY) for i in range(300)]
 begun = 0
@@ -162,6 +163,33 @@ END
 	[ "$begun" -gt 20 ] && [ "$begun" -lt 150 ] || fail "$begun pages were begun"
 	is 'page of another user' "$(grep -c '^ratefs_granted_total' "$m/metrics")" 1001
 	kill $!
+}
+
+case_many_pages_of_one_user_keep_none_from_another() {
+	open_to_all
+	local i crowd before
+	mkdir "$m"/l{1..1000}
+	before=$("$CLIENT" turns 300 "$m/other/token")
+	"${nobody[@]}" python3 - "$m/metrics" > "$d/refused" 2> /dev/null << 'END' &
+import errno, os, sys, threading
+def ask():
+    file = os.open(sys.argv[1], os.O_RDONLY)
+    while True:
+        try: os.pread(file, 1, 0)
+        except OSError as error: os.write(1, (errno.errorcode[error.errno] + "\n").encode())
+for i in range(40): threading.Thread(target=ask).start()
+END
+	crowd=$!
+	eventually 40 [ -s "$d/refused" ] || fail 'none of 40 is refused'
+	for i in {1..10}; do
+		is "pages of root, $i" "$(grep -c '^ratefs_granted_total' "$m/metrics")" 1001
+	done
+	served "$before"
+	kill -9 $crowd
+	{ wait $crowd || :; } 2> /dev/null
+	is 'the others are refused so' "$(sort -u "$d/refused")" EBUSY
+	like last_error "$(as_nobody cat "$m/last_error")" '^user 65534 waits for 16 pages'
+	is 'then' "$(as_nobody grep -c '^ratefs_granted_total' "$m/metrics")" 1001
 }
 
 case_many_followers_of_events_hold_up_no_other() {
