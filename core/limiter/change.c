@@ -418,31 +418,36 @@ static void unprepare_change(struct change *change)
 	free_memory(change);
 }
 
-/* Returns the change that the source has, or is to have next; NULL: there is none. */
-static struct change *first_in_line(const struct engine *engine)
-{
-	return list_first(&engine->line, struct change, line);
-}
-
-/* Hands the first in line, which is done, to the caller. */
+/* Hands the change whose turn it is, which is done, to the caller. */
 static void finish_change(struct engine *engine, int outcome)
 {
-	struct change *change = first_in_line(engine);
+	struct change *change = engine->change;
 
 	change->outcome = outcome;
 	if (outcome)
 		unprepare_change(change);
 	free_memory(change);
-	list_remove(&engine->line, &change->line);
+	engine->change = NULL;
 	list_append(&engine->changed, &change->line);
 }
 
-/* Starts the first in line, and the next if it is done at once, until the source has one. */
+/* Returns the change whose turn it is, which the source has or is to have; NULL: there is none. */
+static struct change *next_change(struct engine *engine)
+{
+	if (engine->change)
+		return engine->change;
+	engine->change = list_entry(lanes_take(&engine->line), struct change, line);
+	if (engine->change)
+		engine->change->waits = false;
+	return engine->change;
+}
+
+/* Starts a change, and the next if it is done at once, until the source has one. */
 static void start_changes(struct engine *engine)
 {
 	struct change *change;
 
-	while ((change = first_in_line(engine)) && !change->started) {
+	while ((change = next_change(engine)) && !change->started) {
 		int err = prepare_change(engine, change);
 
 		if (err) {
@@ -459,8 +464,6 @@ static void start_changes(struct engine *engine)
 
 void change_begin(struct engine *engine, struct change *change, uint64_t now_ns)
 {
-	bool idle = !engine->line.first;
-
 	engine_run(engine, now_ns);
 	change->started = false;
 	change->altered = 0;
@@ -473,16 +476,18 @@ void change_begin(struct engine *engine, struct change *change, uint64_t now_ns)
 	change->settings.overrides = NULL;
 	change->error[0] = '\0';
 	limiter_hold(change->limiter);
-	list_append(&engine->line, &change->line);
-	if (idle)
+	change->waits = true;
+	lanes_append(&engine->line, change->asker, &change->line);
+	if (!engine->change)
 		start_changes(engine);
 }
 
 bool change_withdraw(struct engine *engine, struct change *change)
 {
-	if (change->started)
+	if (!change->waits)
 		return false;
-	list_remove(&engine->line, &change->line);
+	change->waits = false;
+	lanes_remove(&engine->line, change->asker, &change->line);
 	limiter_drop(change->limiter);
 	return true;
 }
@@ -491,7 +496,7 @@ void change_stored(struct engine *engine, struct change *change, int err)
 {
 	bool inside = engine->storing;
 
-	assert(change == first_in_line(engine) && change->started);
+	assert(change == engine->change && change->started);
 	if (!err)
 		apply_change(engine, change);
 	if (err && !change->error[0])
@@ -503,7 +508,7 @@ void change_stored(struct engine *engine, struct change *change, int err)
 
 void change_restart(struct engine *engine, struct change *change)
 {
-	assert(change == first_in_line(engine) && change->started);
+	assert(change == engine->change && change->started);
 	unprepare_change(change);
 	change->error[0] = '\0';
 	change->started = false;

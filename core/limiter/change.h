@@ -1,8 +1,9 @@
 /*
  * change - limiters are made, removed, renamed, set and given other owners.
  *
- * Changes stand in line. The first is checked against things as they are, and handed to the source;
- * it is applied when the source has stored it, and engine_changed() returns it. All memory is got
+ * Changes stand in line, those of each user in a lane of its own (lanes.h). One at a time is
+ * checked against things as they are, and handed to the source; it is applied when the source has
+ * stored it, and engine_changed() returns it. All memory is got
  * before the source is asked, so a change that is stored can be applied.
  */
 #ifndef RATEFS_CORE_CHANGE_H
@@ -39,6 +40,7 @@ struct owner {
  */
 struct change {
 	enum change_kind kind;
+	uint32_t asker;		       /* the user that asks for it */
 	struct limiter *limiter;       /* the one to be changed; the parent of one to be made */
 	char name[NAME_BYTES_MAX + 1]; /* MAKE and RENAME: the new name; SETTINGS: the key's */
 	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG ... */
@@ -62,8 +64,9 @@ struct change {
 	const struct settings *pooled; /* owned: a reference of the pool's */
 	uint32_t *changed_s;	       /* owned: for a limiter that has none yet */
 	char *renamed;		       /* owned */
+	bool waits;		       /* in engine.line */
 	bool started;		       /* the source has it */
-	struct list_link line;	       /* in engine.line, then in engine.changed */
+	struct list_link line;	       /* in engine.line, and once it is done in engine.changed */
 };
 
 /* The level of one bucket of a limiter that is restored. */

@@ -37,7 +37,7 @@ static void remove_all_below(struct schedule *schedule, struct limiter *limiter)
 
 void engine_free(struct engine *engine)
 {
-	assert(!engine->waiting && !engine->line.first);
+	assert(!engine->waiting && !engine->change);
 	remove_all_below(&engine->schedule, engine->tree.root);
 	keys_free(&engine->schedule);
 	tree_free(&engine->tree);

@@ -15,6 +15,7 @@
 #ifndef RATEFS_CORE_ENGINE_H
 #define RATEFS_CORE_ENGINE_H
 
+#include "core/base/lanes.h"
 #include "core/limiter/keys.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/parking.h"
@@ -70,7 +71,8 @@ struct engine {
 	struct tree tree;
 	struct users users;
 	struct source *source; /* borrowed */
-	struct list line;      /* changes under way: the first is the source's, see change.h */
+	struct lanes line;     /* changes that wait for their turn, see change.h */
+	struct change *change; /* the one whose turn it is, or NULL */
 	struct list changed;   /* done, for the caller to collect, in order */
 	bool storing;	       /* inside source->store() */
 	/*

@@ -16,7 +16,7 @@ static const struct {
 	[BOUND_KEYS] = {"keys", "keys"},
 	[BOUND_FILES] = {"files", "open files"},
 	[BOUND_NAMES] = {"names", "different names with a number, as take/5"},
-	[BOUND_TEXTS] = {"texts", "KiB of texts of open files that were not read to their end"},
+	[BOUND_TEXTS] = {"texts", "KiB of texts of open files, and of changes"},
 };
 
 const struct bound BOUNDS_DEFAULT[BOUND_COUNT] = {

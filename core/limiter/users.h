@@ -19,7 +19,7 @@ enum bound_id {
 	BOUND_KEYS,
 	BOUND_FILES, /* that are open, slots among them */
 	BOUND_NAMES, /* different ones with a number in them that the kernel knows */
-	BOUND_TEXTS, /* KiB of them that are kept for open files */
+	BOUND_TEXTS, /* KiB of them that are kept for open files, and of changes that wait */
 	BOUND_COUNT
 };
 
@@ -71,6 +71,12 @@ void users_forget(struct users *users, struct user *user);
 /* Says in @error, if it is not NULL, why @uid may not have one more. Returns -ENOSPC. */
 int users_refuse(const struct users *users, uint32_t uid, enum bound_id id, char error[ERROR_TEXT]);
 
+/* Tells whether the bounds of each bind @uid. */
+static inline bool users_binds(const struct users *users, uint32_t uid)
+{
+	return uid != 0 && uid != users->mounter;
+}
+
 /*
  * Tells whether @uid may have one more: 0, or -ENOSPC with a sentence in @error (which may be
  * NULL).
@@ -80,10 +86,9 @@ static inline int users_check(const struct users *users, uint32_t uid, enum boun
 {
 	const struct bound *bound = &users->bounds[id];
 	const struct user *user = users_find(users, uid);
-	bool bound_by_each = uid != 0 && uid != users->mounter;
 
 	if (users->used[id] < bound->all &&
-	    !(bound_by_each && user && user->used[id] >= bound->each))
+	    !(user && user->used[id] >= bound->each && users_binds(users, uid)))
 		return 0;
 	return users_refuse(users, uid, id, error);
 }

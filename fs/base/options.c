@@ -124,7 +124,7 @@ void options_usage(const char *program)
 	       "    -o user_files_max=N  ... and of each user (200000)\n"
 	       "    -o names_max=N      names with a number, as take/5, that are known (1048576)\n"
 	       "    -o user_names_max=N  ... and of each user (262144)\n"
-	       "    -o texts_max=N      KiB of texts that are kept for their readers (1048576)\n"
+	       "    -o texts_max=N      KiB of texts of open files, and of changes (1048576)\n"
 	       "    -o user_texts_max=N  ... and of each user (65536)\n"
 	       "    -o allow_other      let other users in; and other options of FUSE\n",
 	       program);

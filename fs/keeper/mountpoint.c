@@ -50,11 +50,10 @@ static bool is_within(const char *path, const char *above)
 static bool is_in_ratefs(const char *path)
 {
 	struct mount_id mount;
+	int err = mounts_find(path, &mount);
 	char above[PATH_MAX];
 
-	int err = mounts_find(path, &mount);
-
-	if (err == -ENOENT) {
+	if (err && err != -EINVAL) {
 		snprintf(above, sizeof(above), "%.*s/", (int)(strrchr(path, '/') - path), path);
 		err = mounts_find(above, &mount);
 	}

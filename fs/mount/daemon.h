@@ -9,6 +9,7 @@
 #ifndef RATEFS_FS_MOUNT_DAEMON_H
 #define RATEFS_FS_MOUNT_DAEMON_H
 
+#include "core/base/lanes.h"
 #include "core/base/list.h"
 #include "core/limiter/change.h"
 #include "fs/base/clock.h"
@@ -57,8 +58,7 @@ struct daemon {
 	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
 	struct amounts amounts;		    /* of the last such name that was looked up */
 	struct refusals refusals;
-	struct list texts; /* open files that keep a text which was read, the oldest first */
-	size_t text_bytes; /* of those */
+	struct lanes texts; /* open files with a text that was read to its end */
 	struct pages pages;
 	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS: it does not; 0: it did */
 	uint64_t sweep_ns;     /* when to look for requests that wait too long for the kernel */

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIRST_HANDLES = 256, INDEX_BITS = 32, TEXT_BYTES_MAX = 1 << 20 };
+enum { FIRST_HANDLES = 256, INDEX_BITS = 32, TEXTS_AT_ONCE = 4 };
 
 static int grow_table(struct handle_table *table, uint32_t index)
 {
@@ -219,20 +219,13 @@ void handle_watch(struct daemon *daemon, struct handle *handle)
 	handle->watched = true;
 }
 
-static uint32_t kib_of(size_t length)
-{
-	return (uint32_t)((length + 1023) / 1024);
-}
-
 static void drop_text(struct daemon *daemon, struct handle *handle)
 {
-	if (handle->text && handle->text_is_read) {
-		list_remove(&daemon->texts, &handle->text_link);
-		daemon->text_bytes -= handle->length;
-	} else if (handle->text) {
-		users_drop_many(&daemon->engine.users, handle->uid, BOUND_TEXTS,
-				kib_of(handle->length));
-	}
+	if (!handle->text)
+		return;
+	if (handle->text_is_read)
+		lanes_remove(&daemon->texts, handle->uid, &handle->text_link);
+	users_drop_many(&daemon->engine.users, handle->uid, BOUND_TEXTS, handle->text_kib);
 	free(handle->text);
 	handle->text = NULL;
 	handle->text_is_read = false;
@@ -295,45 +288,62 @@ void handle_polled(struct handle *handle, uint64_t number)
 	handle->kept->polls = true;
 }
 
-/* Puts the text of @handle, which no bound counts, behind those that were read before. */
-static void cache_text(struct daemon *daemon, struct handle *handle)
+/* Finds the text of @uid that was read to its end before the others. NULL: there is none. */
+static struct handle *oldest_text(struct daemon *daemon, uint32_t uid)
 {
-	handle->text_is_read = true;
-	list_append(&daemon->texts, &handle->text_link);
-	daemon->text_bytes += handle->length;
-	while (daemon->text_bytes > TEXT_BYTES_MAX) {
-		struct handle *oldest = list_first(&daemon->texts, struct handle, text_link);
+	struct handle *handle = list_entry(lanes_first(&daemon->texts, uid), struct handle,
+					   text_link);
 
-		drop_text(daemon, oldest);
-	}
+	while (handle && handle->uid != uid) /* it shares the lane */
+		handle = list_next(handle, text_link);
+	return handle;
 }
 
-int handle_keep_text(struct daemon *daemon, struct handle *handle, char *text, size_t length,
-		     bool rest)
+int handle_make_room(struct daemon *daemon, uint32_t uid)
 {
+	struct users *users = &daemon->engine.users;
+	struct handle *oldest = NULL;
+	int err;
+
+	while ((err = users_check(users, uid, BOUND_TEXTS, NULL))) {
+		oldest = oldest_text(daemon, uid);
+		if (!oldest && users->used[BOUND_TEXTS] >= users->bounds[BOUND_TEXTS].all) {
+			oldest = list_entry(lanes_take(&daemon->texts), struct handle, text_link);
+			if (oldest)
+				oldest->text_is_read = false;
+		}
+		if (!oldest)
+			break;
+		drop_text(daemon, oldest);
+	}
+	return users_binds(users, uid) ? err : 0;
+}
+
+int handle_keep_text(struct daemon *daemon, struct handle *handle, char *text, size_t length)
+{
+	uint32_t most = daemon->engine.users.bounds[BOUND_TEXTS].each / TEXTS_AT_ONCE + 1;
+	size_t kib = (length + 1023) / 1024;
 	int err;
 
 	drop_text(daemon, handle);
-	err = rest ? daemon_has_room(daemon, handle->uid, BOUND_TEXTS) : 0;
-	if (err) {
-		free(text);
+	handle->length = 0;
+	err = handle_make_room(daemon, handle->uid);
+	if (err)
 		return err;
-	}
 	handle->text = text;
 	handle->length = length;
-	if (rest)
-		users_add_many(&daemon->engine.users, handle->uid, BOUND_TEXTS, kib_of(length));
-	else
-		cache_text(daemon, handle);
+	/* However long a page is, a user can read others beside it. */
+	handle->text_kib = kib < most ? (uint32_t)kib : most;
+	users_add_many(&daemon->engine.users, handle->uid, BOUND_TEXTS, handle->text_kib);
 	return 0;
 }
 
 void handle_text_read(struct daemon *daemon, struct handle *handle)
 {
 	if (handle->text_is_read)
-		return;
-	users_drop_many(&daemon->engine.users, handle->uid, BOUND_TEXTS, kib_of(handle->length));
-	cache_text(daemon, handle);
+		lanes_remove(&daemon->texts, handle->uid, &handle->text_link);
+	handle->text_is_read = true;
+	lanes_append(&daemon->texts, handle->uid, &handle->text_link);
 }
 
 bool handle_reply_open(struct handle *handle, fuse_req_t request)

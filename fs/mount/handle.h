@@ -45,7 +45,8 @@ struct handle {
 	};
 	char *text; /* owned; as made by a read at offset 0, or NULL */
 	size_t length;
-	bool text_is_read;	      /* to its end: the text is in daemon->texts */
+	uint32_t text_kib;	      /* for which it counts */
+	bool text_is_read;	      /* to its end: in daemon->texts */
 	struct list_link text_link;   /* there */
 	struct slot slot;	      /* slot: held while this is open */
 	bool lost;		      /* slot: no program ever worked with it */
@@ -127,14 +128,21 @@ static inline struct asker handle_asker(const struct handle *handle, uint32_t pi
 }
 
 /*
- * Keeps @text (from malloc) for reads at other offsets: until a @rest of it was read, or, without
- * one, as long as there is room. 0, or -ENOSPC: the user may not keep one more, and it is freed.
- * Under the lock.
+ * Drops texts that were read to their end until @uid may keep one more: its own, the oldest first,
+ * and others where all have too many together. 0 or -ENOSPC. Under the lock.
  */
-int handle_keep_text(struct daemon *daemon, struct handle *handle, char *text, size_t length,
-		     bool rest);
+int handle_make_room(struct daemon *daemon, uint32_t uid);
 
-/* Notes that the text of @handle was read to its end. Under the lock. */
+/*
+ * Keeps @text (from malloc) for reads at other offsets. 0, or -ENOSPC: the user has as many as it
+ * may have that were not read to their end, and this one stays the caller's. Under the lock.
+ */
+int handle_keep_text(struct daemon *daemon, struct handle *handle, char *text, size_t length);
+
+/*
+ * Notes that the text of @handle, which it keeps, was read to its end: a shell that reads line by
+ * line comes back, so it goes only to make room. Under the lock.
+ */
 void handle_text_read(struct daemon *daemon, struct handle *handle);
 
 /* Answers an open. False: its client is gone; the file is to be closed. */

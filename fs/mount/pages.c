@@ -10,40 +10,25 @@
 
 enum { THREADS_MAX = 2, WAITING_MAX = 16 };
 
-/*
- * Finds the turn of one more page of @uid, behind those of its own. -EBUSY: it waits for too many.
- */
-static int find_turn(const struct pages *pages, uint32_t uid, uint64_t *turn)
+/* Tells whether user @uid waits for as many pages as it may. */
+static bool waits_for_many(struct pages *pages, uint32_t uid)
 {
-	const struct page *page = list_first(&pages->queue, struct page, link);
+	struct list_link *link = lanes_first(&pages->queue, uid);
 	unsigned int own = 0;
 
-	*turn = pages->turn;
-	for (; page; page = list_next(page, link)) {
-		if (page->pending.uid != uid)
-			continue;
-		own++;
-		*turn = page->turn > *turn ? page->turn : *turn;
-	}
-	++*turn;
-	return own < WAITING_MAX ? 0 : -EBUSY;
+	for (; link; link = link->next)
+		own += list_entry(link, struct page, link)->pending.uid == uid;
+	return own >= WAITING_MAX;
 }
 
 /* Takes the page whose turn it is out of the queue, or returns NULL. */
 static struct page *begin_next(struct pages *pages)
 {
-	struct page *page = list_first(&pages->queue, struct page, link), *next = page;
+	struct page *page = list_entry(lanes_take(&pages->queue), struct page, link);
 
-	for (; page; page = list_next(page, link)) {
-		if (page->turn < next->turn)
-			next = page;
-	}
-	if (!next)
-		return NULL;
-	list_remove(&pages->queue, &next->link);
-	next->begun = true;
-	pages->turn = next->turn;
-	return next;
+	if (page)
+		page->begun = true;
+	return page;
 }
 
 /* Makes @page, answers it and frees it. Called with the lock, which it gives up meanwhile. */
@@ -112,17 +97,17 @@ int pages_ask(struct daemon *daemon, struct handle *handle, const struct read_re
 		return -ENOMEM;
 	*page = (struct page){.handle = handle, .offset = read->offset, .size = read->size};
 	daemon_lock(daemon);
-	err = find_turn(pages, read->caller->uid, &page->turn);
-	if (err) {
+	if (waits_for_many(pages, read->caller->uid)) {
+		err = -EBUSY;
 		daemon_refused(daemon, read->caller->uid,
 			       "user %u waits for %d pages of metrics already", read->caller->uid,
 			       WAITING_MAX);
 	} else {
 		pending_insert(&daemon->pending, &page->pending, read->caller, PENDING_PAGE);
-		list_append(&pages->queue, &page->link);
+		lanes_append(&pages->queue, page->pending.uid, &page->link);
 		err = start_thread(daemon);
 		if (err) {
-			list_remove(&pages->queue, &page->link);
+			lanes_remove(&pages->queue, page->pending.uid, &page->link);
 			pending_remove(&daemon->pending, &page->pending);
 		}
 	}
@@ -139,7 +124,7 @@ enum pending_end pages_give_up(struct daemon *daemon, struct pending *pending, i
 	(void)err;
 	if (page->begun)
 		return PENDING_ABANDONED;
-	list_remove(&daemon->pages.queue, &page->link);
+	lanes_remove(&daemon->pages.queue, pending->uid, &page->link);
 	return PENDING_FREED;
 }
 

@@ -1,13 +1,12 @@
 /*
  * pages - long pages of `metrics`, made by threads beside the loop, for each user in turn.
  *
- * A page waits in a queue until a thread is free. Of several users who ask for many, each gets one
- * after the other's; a page never waits for more than one of each other user that is not begun.
+ * A page waits in a queue until a thread is free, in the lane of its user (lanes.h).
  */
 #ifndef RATEFS_FS_MOUNT_PAGES_H
 #define RATEFS_FS_MOUNT_PAGES_H
 
-#include "core/base/list.h"
+#include "core/base/lanes.h"
 #include "fs/mount/pending.h"
 
 #include <pthread.h>
@@ -24,14 +23,12 @@ struct page {
 	off_t offset;
 	size_t size;
 	struct list_link link; /* in the queue, until it is begun */
-	uint64_t turn;
 	bool begun;
 };
 
 /* Of the daemon, under its lock. */
 struct pages {
-	struct list queue; /* in the order in which they were asked for */
-	uint64_t turn;	   /* of the page that was begun last */
+	struct lanes queue;
 	uint32_t threads;
 	pthread_cond_t ended; /* a thread has */
 };

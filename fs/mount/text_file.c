@@ -20,40 +20,52 @@ static bool leaves_rest(size_t length, off_t offset, size_t size)
 	return (uint64_t)offset + size < length;
 }
 
+/* Answers, and notes whether a rest is left: then a poll need not wait for it. */
+static void answer_part(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+			off_t offset, size_t size)
+{
+	bool rest = leaves_rest(handle->length, offset, size);
+
+	if (handle->row->until)
+		handle_set_half(handle, rest);
+	text_file_reply(request, handle->text, handle->length, offset, size);
+	if (!rest)
+		handle_text_read(daemon, handle);
+}
+
 void text_file_answer(struct daemon *daemon, struct handle *handle, fuse_req_t request, char *text,
 		      size_t length, off_t offset, size_t size)
 {
-	int err = 0;
-
-	/* Before the text is dropped, as one that is too long for the room there is. */
-	if (leaves_rest(length, offset, size))
-		err = handle_keep_text(daemon, handle, text, length, true);
-	if (err)
-		fuse_reply_err(request, -err);
-	else
+	if (!handle_keep_text(daemon, handle, text, length)) {
+		answer_part(daemon, handle, request, offset, size);
+		return;
+	}
+	/* A read of all of it needs none that is kept. */
+	if (leaves_rest(length, offset, size)) {
+		fuse_reply_err(request, -daemon_has_room(daemon, handle->uid, BOUND_TEXTS));
+	} else {
+		handle->length = length;
+		if (handle->row->until)
+			handle_set_half(handle, false);
 		text_file_reply(request, text, length, offset, size);
-	if (!leaves_rest(length, offset, size))
-		(void)handle_keep_text(daemon, handle, text, length, false);
+	}
+	free(text);
 }
 
 bool text_file_go_on(struct daemon *daemon, struct handle *handle, fuse_req_t request, off_t offset,
 		     size_t size)
 {
-	/* The end of a text that was dropped is where it was. */
-	if (!handle->text && (!handle->length || (uint64_t)offset < handle->length))
+	/* The end of a text that had to make room stays where it was. */
+	if (!handle->text && handle->length && (uint64_t)offset >= handle->length) {
+		if (handle->row->until)
+			handle_set_half(handle, false);
+		fuse_reply_buf(request, NULL, 0);
+		return true;
+	}
+	if (!handle->text)
 		return false;
-	text_file_reply(request, handle->text ? handle->text : "",
-			handle->text ? handle->length : 0, offset, size);
-	if (handle->text && !leaves_rest(handle->length, offset, size))
-		handle_text_read(daemon, handle);
+	answer_part(daemon, handle, request, offset, size);
 	return true;
-}
-
-/* Notes whether @read leaves a rest of a text of @length bytes: that is there without waiting. */
-static void note_rest(struct handle *handle, size_t length, const struct read_request *read)
-{
-	if (handle->row->until)
-		handle_set_half(handle, leaves_rest(length, read->offset, read->size));
 }
 
 /* Makes the text, and answers with it. */
@@ -89,7 +101,6 @@ static void show_text(struct daemon *daemon, struct handle *handle, const struct
 		return;
 	}
 	pthread_mutex_lock(&daemon->lock);
-	note_rest(handle, length, read);
 	text_file_answer(daemon, handle, request, text, length, read->offset, read->size);
 	pthread_mutex_unlock(&daemon->lock);
 }
@@ -100,8 +111,6 @@ static bool read_on(struct daemon *daemon, struct handle *handle, const struct r
 	bool goes_on;
 
 	daemon_lock(daemon);
-	if (handle->text)
-		note_rest(handle, handle->length, read);
 	goes_on = text_file_go_on(daemon, handle, read->caller->request, read->offset, read->size);
 	daemon_unlock(daemon);
 	return goes_on;

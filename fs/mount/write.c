@@ -28,7 +28,18 @@ struct writer *write_new(const char *text, size_t size)
 void write_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller)
 {
 	uint64_t now_ns = clock_ns();
+	/* A change that a predecessor had is no new one. */
+	int err = caller->again ? 0 : handle_make_room(daemon, caller->uid);
 
+	if (err) {
+		(void)daemon_has_room(daemon, caller->uid, BOUND_TEXTS); /* which says why */
+		fuse_reply_err(caller->request, -err);
+		free(writer);
+		return;
+	}
+	writer->kib = (uint32_t)((sizeof(*writer) + writer->size + 1023) / 1024);
+	users_add_many(&daemon->engine.users, caller->uid, BOUND_TEXTS, writer->kib);
+	writer->change.asker = caller->uid;
 	writer->again = caller->again;
 	writer->subject = viewer_subject(writer->change.limiter);
 	writer->queued.until_ns = now_ns + ANSWER_WITHIN_NS;
@@ -294,6 +305,12 @@ static void doubt_refusal(struct writer *writer)
 	strcpy(change->error, "sent by a server that was killed, not acknowledged: read it back");
 }
 
+static void forget_size(struct daemon *daemon, const struct writer *writer)
+{
+	users_drop_many(&daemon->engine.users, writer->queued.pending.uid, BOUND_TEXTS,
+			writer->kib);
+}
+
 void write_collect(struct daemon *daemon, struct outbox *outbox)
 {
 	struct change *change;
@@ -315,6 +332,7 @@ void write_collect(struct daemon *daemon, struct outbox *outbox)
 			writer->done = true;
 			continue;
 		}
+		forget_size(daemon, writer);
 		if (!writer->queued.pending.request) {
 			free(writer); /* answered before it was done */
 			continue;
@@ -347,10 +365,13 @@ void write_answer(struct daemon *daemon, struct pending *pending)
 /* Withdraws a change, unless the source has it: then the source goes on. */
 enum pending_end write_give_up(struct daemon *daemon, struct pending *pending, int err)
 {
+	struct writer *writer = (struct writer *)pending;
+
 	(void)err;
-	return change_withdraw(&daemon->engine, &((struct writer *)pending)->change)
-		       ? PENDING_FREED
-		       : PENDING_ABANDONED;
+	if (!change_withdraw(&daemon->engine, &writer->change))
+		return PENDING_ABANDONED;
+	forget_size(daemon, writer);
+	return PENDING_FREED;
 }
 
 void write_expire(struct daemon *daemon, struct queued *queued)

@@ -15,6 +15,7 @@ struct writer {
 	struct change change;
 	struct subject subject; /* of its limiter, as it was */
 	size_t size;		/* of a write, to be acknowledged */
+	uint32_t kib;		/* of memory that counts for its user, until it is done */
 	bool again;		/* a predecessor had the request, and did not answer */
 	bool awaited;		/* no request: its maker looks at @done, and frees it */
 	bool done;
@@ -26,7 +27,10 @@ struct writer {
 /* Makes a writer with a copy of the @size bytes of @text, or without. NULL: no memory. */
 struct writer *write_new(const char *text, size_t size);
 
-/* Begins its change, filled in up to its text, on behalf of @caller. Under the lock. */
+/*
+ * Begins its change, filled in up to its text, on behalf of @caller, or answers that the user has
+ * too many under way, and frees it. Under the lock.
+ */
 void write_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
 
 /* Refuses a charge or report on a limiter that is gone: 0 or -ENODEV. Under the lock. */

@@ -230,7 +230,7 @@ print(begin(sys.argv[2])[1])
 END
 	is 'what was read' "$(cat "$d/got")" \
 		$'# ENOSPC ENOSPC\nTrue b\'\'\nTrue b\'\' True\ng ENOSPC\ng'
-	told nobody '^user 65534 has [0-9]+ KiB of texts of open files .*, the most a .* can have$'
+	told nobody '^user 65534 has [0-9]+ KiB of texts .*, the most a user can have$'
 	exec 3< "$m/metrics" 4< "$m/metrics"
 	is 'root is no such user' "$(head -c 1 <&3)$(head -c 1 <&4)" '##'
 	like 'KiB for two' "$(awk '$1 == "texts" { print $2 }' "$m/status")" '^[1-9]'

@@ -146,20 +146,29 @@ case_pages_that_are_begun_and_left_stay_in_bounds() {
 	mkdir "$m"/l{1..1000}
 	as_nobody cat "$m/metrics" > /dev/null
 	before=$(memory)
-	"${nobody[@]}" python3 - "$m/metrics" > "$d/begun" << 'END' &
+	"${nobody[@]}" python3 - "$m/metrics" > "$d/told" << 'END' &
 import os, sys, time
-files = [os.open(sys.argv[1], os.O_RDONLY) for i in range(300)]
-begun = 0
-for file in files:
-    try: begun += len(os.read(file, 1))
+def read_on(file):
+    got = 1
+    while more := len(os.read(file, 1 << 20)): got += more
+    return got
+files = [os.open(sys.argv[1], os.O_RDONLY) for i in range(600)]
+for file in files[:300]:
+    os.read(file, 1)
+    assert read_on(file) > 1000000
+begun = []
+for file in files[300:]:
+    try:
+        os.read(file, 1)
+        begun.append(file)
     except OSError: pass
-print(begun, flush=True)
+print(len(begun), flush=True)
 time.sleep(100)
 END
-	eventually 60 [ -s "$d/begun" ]
+	eventually 60 [ -s "$d/told" ]
 	no_more_than 102400 "$before"
 	local begun
-	begun=$(cat "$d/begun")
+	begun=$(cat "$d/told")
 	[ "$begun" -gt 20 ] && [ "$begun" -lt 150 ] || fail "$begun pages were begun"
 	is 'page of another user' "$(grep -c '^ratefs_granted_total' "$m/metrics")" 1001
 	kill $!
@@ -190,6 +199,34 @@ END
 	is 'the others are refused so' "$(sort -u "$d/refused")" EBUSY
 	like last_error "$(as_nobody cat "$m/last_error")" '^user 65534 waits for 16 pages'
 	is 'then' "$(as_nobody grep -c '^ratefs_granted_total' "$m/metrics")" 1001
+}
+
+case_many_changes_of_one_user_hold_up_no_other() {
+	open_to_all -o user_texts_max=8192 "local:$d/kept"
+	local i before crowd slow
+	mkdir "$m"/l{1..300}
+	chown nobody "$m"/l*
+	before=$(memory)
+	# A disk that takes its time: so many changes would wait for more than 2 s.
+	strace -qq -f -o /dev/null -e inject=fsync,fdatasync:delay_enter=20000 -p "$(server)" &
+	slow=$!
+	"${nobody[@]}" python3 - "$m" > "$d/refused" 2> /dev/null << 'END' &
+import errno, os, sys, threading
+def change(limiter):
+    file = os.open(f"{sys.argv[1]}/l{limiter}/config", os.O_WRONLY)
+    for burst in range(1, 1000):
+        try: os.pwrite(file, b"burst=%d\n" % burst + b"\n" * 60000, 0)
+        except OSError as error: os.write(1, (errno.errorcode[error.errno] + "\n").encode())
+for limiter in range(1, 301): threading.Thread(target=change, args=[limiter]).start()
+END
+	crowd=$!
+	eventually 40 [ -s "$d/refused" ]
+	for i in {1..6}; do echo "$i/s" > "$m/other/rate"; done
+	no_more_than 16384 "$before"
+	kill -9 $crowd $slow
+	{ wait $crowd $slow || :; } 2> /dev/null
+	is rate "$(cat "$m/other/rate")" 6/s
+	like refusals "$(sort -u "$d/refused" | tr '\n' ' ')" '^(ENOSPC |ETIMEDOUT )+$'
 }
 
 case_many_followers_of_events_hold_up_no_other() {

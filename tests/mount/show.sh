@@ -352,6 +352,25 @@ case_pages_of_metrics_come_whole_to_many_readers_at_once() {
 	EOF
 }
 
+case_a_shell_reads_a_long_page_line_by_line_beside_others() {
+	local lines=0 line other i name=limiter-with-a-name-that-is-long
+	start
+	for ((i = 0; i < 1200; i++)); do echo "$m/$name$i"; done | xargs mkdir
+	(while :; do cat "$m/metrics"; done > /dev/null) &
+	other=$!
+	# bash reads a block, goes back to behind the line, and reads the last block many times.
+	while read -r line; do
+		case $line in
+		'# '* | ratefs_*' '*) ;;
+		*) fail "a torn line: $line" ;;
+		esac
+		lines=$((lines + 1))
+		[ $((lines % 500)) != 0 ] || echo "$lines/s" > "$m/${name}1/rate"
+	done < "$m/metrics"
+	kill $other
+	[ $lines -gt 40000 ] || fail "$lines lines"
+}
+
 case_a_stream_without_a_token_is_not_ready() {
 	start
 	empty orders

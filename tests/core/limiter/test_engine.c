@@ -279,6 +279,51 @@ static void test_change_after_a_removal_in_line_is_ENODEV(void **state)
 	stage_close(&stage);
 }
 
+/* Begins the change of @burst that user @uid asks for. */
+static void begin_as(struct stage *stage, struct change *change, struct limiter *limiter,
+		     const char *burst, uint32_t uid)
+{
+	*change = (struct change){.kind = CHANGE_SETTINGS,
+				  .asker = uid,
+				  .limiter = limiter,
+				  .setting = CHANGE_CONFIG,
+				  .text = burst};
+	change_begin(&stage->engine, change, stage->engine.schedule.now_ns);
+}
+
+static void test_no_user_waits_for_all_changes_of_another(void **state)
+{
+	/* Of users 7, 0, 9 (who withdraws another), and 8 (who comes late). */
+	static const uint32_t uids[] = {7, 7, 7, 7, 0, 0, 9, 9};
+	static const int order[] = {0, 6, 4, 1, 8, 7, 5, 2, 3};
+	struct stage stage;
+	struct limiter *a;
+	struct change changes[9], withdrawn;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", NULL);
+	stage.later = true;
+	for (int i = 0; i < 4; i++)
+		begin_as(&stage, &changes[i], a, "burst=5", uids[i]);
+	begin_as(&stage, &withdrawn, a, "burst=5", 9);
+	for (int i = 4; i < 8; i++)
+		begin_as(&stage, &changes[i], a, "burst=5", uids[i]);
+	assert_true(change_withdraw(&stage.engine, &withdrawn));
+	for (int i = 0; i < 9; i++) {
+		struct change *change = &changes[order[i]];
+
+		assert_ptr_equal(stage.asked, change);
+		if (i == 2)
+			begin_as(&stage, &changes[8], a, "burst=6", 8);
+		change_stored(&stage.engine, change, 0);
+		assert_ptr_equal(engine_changed(&stage.engine), change);
+		assert_int_equal(change->outcome, 0);
+	}
+	assert_null(stage.engine.change);
+	stage_close(&stage);
+}
+
 static void test_a_change_can_be_withdrawn_until_it_is_stored(void **state)
 {
 	struct stage stage;
@@ -293,16 +338,27 @@ static void test_a_change_can_be_withdrawn_until_it_is_stored(void **state)
 		begin(&stage, &changes[i], a, "burst=5");
 	assert_false(change_withdraw(&stage.engine, &changes[0]));
 	assert_true(change_withdraw(&stage.engine, &changes[1]));
+	assert_false(change_withdraw(&stage.engine, &changes[1]));
 	assert_true(change_withdraw(&stage.engine, &changes[3]));
 	/* The end of the line is where it should be. */
 	begin(&stage, &changes[1], a, "burst=6");
 	change_stored(&stage.engine, &changes[0], 0);
+	/* Nor after that, when nobody has been told yet. */
+	assert_false(change_withdraw(&stage.engine, &changes[0]));
 	change_stored(&stage.engine, &changes[2], 0);
 	change_stored(&stage.engine, &changes[1], 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &changes[0]);
 	assert_ptr_equal(engine_changed(&stage.engine), &changes[2]);
 	assert_ptr_equal(engine_changed(&stage.engine), &changes[1]);
 	assert_int_equal(a->settings->burst, 6);
+	/* One that is refused at once was never in line. */
+	begin(&stage, &changes[0], a, "burst=5");
+	begin(&stage, &changes[1], a, "burst=none");
+	change_stored(&stage.engine, &changes[0], 0);
+	assert_false(change_withdraw(&stage.engine, &changes[1]));
+	assert_ptr_equal(engine_changed(&stage.engine), &changes[0]);
+	assert_ptr_equal(engine_changed(&stage.engine), &changes[1]);
+	assert_int_equal(changes[1].outcome, -EINVAL);
 	assert_int_equal(a->references, 0);
 	stage_close(&stage);
 }
@@ -780,6 +836,7 @@ int main(void)
 		cmocka_unit_test(test_a_refused_write_changes_nothing_and_says_why),
 		cmocka_unit_test(test_a_store_that_fails_changes_nothing),
 		cmocka_unit_test(test_changes_are_stored_one_at_a_time_in_order),
+		cmocka_unit_test(test_no_user_waits_for_all_changes_of_another),
 		cmocka_unit_test(test_each_change_is_checked_against_what_those_before_it_did),
 		cmocka_unit_test(test_change_after_a_removal_in_line_is_ENODEV),
 		cmocka_unit_test(test_a_change_can_be_withdrawn_until_it_is_stored),

@@ -52,7 +52,7 @@ bool empty_check_engine(const struct engine *engine, char why[WHY_TEXT])
 		return refuse("something is due", why);
 	if (schedule->called.first)
 		return refuse("tokens are kept for a poller", why);
-	if (schedule->done.length || engine->changed.first || engine->line.first)
+	if (schedule->done.length || engine->changed.first || engine->change)
 		return refuse("something is left to be collected", why);
 	return empty_check_limiter(engine->tree.root, why);
 }

@@ -510,9 +510,9 @@ static void test_deadline_left_in_the_engine_is_found(void **state)
 	list_append(&engine.schedule.called, &poller.called);
 	assert_false(empty_check_engine(&engine, why));
 	list_remove(&engine.schedule.called, &poller.called);
-	list_append(&engine.line, &change.line);
+	engine.change = &change;
 	assert_false(empty_check_engine(&engine, why));
-	list_remove(&engine.line, &change.line);
+	engine.change = NULL;
 	root.turns.wanted = 1;
 	assert_false(empty_check_engine(&engine, why));
 }

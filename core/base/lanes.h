@@ -1,0 +1,61 @@
+/*
+ * lanes - a queue of what several users ask for, in which none waits for all that another asks for.
+ *
+ * Each user has a lane, and lanes are served in turn. User 0 has one alone; others may share one by
+ * chance, and serve as one user then: so nothing here allocates or fails, however many users there
+ * are. Within a lane order of arrival holds. Zeros are an empty queue.
+ */
+#ifndef RATEFS_CORE_LANES_H
+#define RATEFS_CORE_LANES_H
+
+#include "core/base/list.h"
+
+#include <stdint.h>
+
+enum { LANE_COUNT = 64 };
+
+struct lanes {
+	struct list lane[LANE_COUNT];
+	uint32_t last; /* the lane that was served last */
+};
+
+static inline struct list *lanes_of(struct lanes *lanes, uint32_t uid)
+{
+	return &lanes->lane[uid ? 1 + uid % (LANE_COUNT - 1) : 0];
+}
+
+/* Puts @link of @uid, which is in no list, behind the others of its lane. */
+static inline void lanes_append(struct lanes *lanes, uint32_t uid, struct list_link *link)
+{
+	list_append(lanes_of(lanes, uid), link);
+}
+
+/* Takes @link of @uid out, in which it is. */
+static inline void lanes_remove(struct lanes *lanes, uint32_t uid, struct list_link *link)
+{
+	list_remove(lanes_of(lanes, uid), link);
+}
+
+/* Returns the first link of the lane of @uid, or NULL. */
+static inline struct list_link *lanes_first(struct lanes *lanes, uint32_t uid)
+{
+	return lanes_of(lanes, uid)->first;
+}
+
+/* Takes out the link whose turn it is, or returns NULL: there is none. */
+static inline struct list_link *lanes_take(struct lanes *lanes)
+{
+	for (uint32_t i = 1; i <= LANE_COUNT; i++) {
+		uint32_t next = (lanes->last + i) % LANE_COUNT;
+		struct list_link *link = lanes->lane[next].first;
+
+		if (!link)
+			continue;
+		lanes->last = next;
+		list_remove(&lanes->lane[next], link);
+		return link;
+	}
+	return NULL;
+}
+
+#endif
