@@ -155,29 +155,30 @@ static int take_option(void *userdata, const char *argument, int key, struct fus
 }
 
 /*
- * Takes the arguments of a mount helper. mount(8) calls `mount.fuse.ratefs SOURCE MOUNTPOINT
- * [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`.
+ * Copies to @kept those arguments of a mount helper that are ours. mount(8) calls
+ * `mount.fuse.ratefs SOURCE MOUNTPOINT [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`. Returns how
+ * many there are.
  */
-static int take_helper_arguments(struct options *options, int *argc, char *argv[])
+static int take_helper_arguments(struct options *options, int argc, char *argv[], char *kept[])
 {
-	int kept = 1;
+	int count = 1;
 
-	for (int i = 1; i < *argc; i++) {
+	kept[0] = argv[0];
+	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "-t") || !strcmp(argv[i], "-N")) {
 			i++;
-		} else if (!strcmp(argv[i], "-o") && i + 1 < *argc) {
-			argv[kept++] = argv[i++];
-			argv[kept++] = argv[i];
+		} else if (!strcmp(argv[i], "-o") && i + 1 < argc) {
+			kept[count++] = argv[i++];
+			kept[count++] = argv[i];
 		} else if (argv[i][0] == '-' &&
 			   strspn(argv[i] + 1, "sfnv") == strlen(argv[i] + 1)) {
 			if (strchr(argv[i], 'f'))
 				options->fake = 1;
 		} else {
-			argv[kept++] = argv[i];
+			kept[count++] = argv[i];
 		}
 	}
-	*argc = kept;
-	return 0;
+	return count;
 }
 
 /* Checks that ZooKeeper takes @path as that of a node, and that all its characters can be seen. */
@@ -392,14 +393,19 @@ static int check(struct options *options)
 
 int options_parse(struct options *options, int argc, char *argv[])
 {
-	int err = 0;
+	/* A server gets the arguments as they are. */
+	char **kept = calloc((size_t)argc + 1, sizeof(*kept));
+	int err = kept ? 0 : -ENOMEM;
 
 	*options = (struct options){0};
-	if (!strncmp(basename(argv[0]), "mount.", 6))
-		err = take_helper_arguments(options, &argc, argv);
-	options->fuse = (struct fuse_args)FUSE_ARGS_INIT(argc, argv);
+	if (kept && !strncmp(basename(argv[0]), "mount.", 6))
+		argc = take_helper_arguments(options, argc, argv, kept);
+	else if (kept)
+		memcpy(kept, argv, (size_t)argc * sizeof(*kept));
+	options->fuse = (struct fuse_args)FUSE_ARGS_INIT(argc, kept);
 	if (!err)
 		err = fuse_opt_parse(&options->fuse, options, OPTIONS, take_option);
+	free(kept);
 	if (!err && !options->help && !options->version)
 		err = check(options);
 	if (err)

@@ -171,6 +171,15 @@ static void clone_devices(struct keeper *keeper)
 	keeper->device_count = count;
 }
 
+/* Tells whether this process may start @program once more, with the privileges that it has now. */
+static bool may_execute(int program)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
+	return !faccessat(AT_FDCWD, path, X_OK, AT_EACCESS);
+}
+
 /* Mounts, and takes the kernel's first message. 0, or the exit status after a message. */
 static int make_mount(struct keeper *keeper)
 {
@@ -225,7 +234,15 @@ static int make_mount(struct keeper *keeper)
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
 	/* Later servers begin with the privileges that the first one ends with. */
-	return privilege_drop(keeper->options) ? EXIT_FAILURE : 0;
+	if (privilege_drop(keeper->options))
+		return EXIT_FAILURE;
+	if (mount->outlives && !may_execute(keeper->program)) {
+		log_warning("%s may not be executed by this user: the mount will end with its "
+			    "server",
+			    keeper->path);
+		mount->outlives = false;
+	}
+	return 0;
 }
 
 /* Gives the mount to the server. At the end there is none any more, and the server ends on that. */
@@ -255,10 +272,11 @@ static void server_is_ready(struct keeper *keeper)
 		log_info("server %d goes on", (int)keeper->server);
 	if (keeper->ready >= 0) {
 		log_leave_terminal();
-		if (write(keeper->ready, "", 1) != 1)
-			log_warning("nobody waits for the mount");
-		close(keeper->ready);
-		keeper->ready = -1;
+		/* Else the pipe will tell that its reader is gone. */
+		if (write(keeper->ready, "", 1) == 1) {
+			close(keeper->ready);
+			keeper->ready = -1;
+		}
 	}
 	if (!keeper->is_told)
 		notify_ready();
@@ -429,6 +447,24 @@ static void reload_server(struct keeper *keeper)
 	kill(keeper->server, SIGHUP);
 }
 
+/* Ends the mount on the signal @number, which the server gets, too. */
+static void end_by_signal(struct keeper *keeper, int number)
+{
+	bury_server(keeper); /* one that was dead before is not to blame */
+	if (keeper->server)
+		kill(keeper->server, number);
+	keeper->asked = number;
+	end_mount(keeper, EXIT_SUCCESS);
+}
+
+/* The command that waits for the mount was ended: it is not wanted any more. */
+static void leave_with_command(struct keeper *keeper)
+{
+	close(keeper->ready);
+	keeper->ready = -1;
+	end_by_signal(keeper, SIGTERM);
+}
+
 static void take_signal(struct keeper *keeper)
 {
 	struct signalfd_siginfo signal;
@@ -443,11 +479,7 @@ static void take_signal(struct keeper *keeper)
 		reload_server(keeper);
 		break;
 	default:
-		bury_server(keeper); /* one that was dead before is not to blame */
-		if (keeper->server)
-			kill(keeper->server, (int)signal.ssi_signo);
-		keeper->asked = (int)signal.ssi_signo;
-		end_mount(keeper, EXIT_SUCCESS);
+		end_by_signal(keeper, (int)signal.ssi_signo);
 		break;
 	}
 }
@@ -465,17 +497,21 @@ static int wait_ms(const struct keeper *keeper)
 static void keep_mount(struct keeper *keeper)
 {
 	while (keeper->server || !keeper->ending) {
-		struct pollfd ready[2] = {{.fd = keeper->signals, .events = POLLIN},
-					  {.fd = keeper->control, .events = POLLIN}};
+		/* The pipe tells by itself that its reader is gone. */
+		struct pollfd ready[3] = {{.fd = keeper->signals, .events = POLLIN},
+					  {.fd = keeper->control, .events = POLLIN},
+					  {.fd = keeper->ready}};
 
 		if (!keeper->server && keeper->start_ns <= clock_ns())
 			start_server(keeper);
-		else if (poll(ready, 2, wait_ms(keeper)) > 0) {
+		else if (poll(ready, 3, wait_ms(keeper)) > 0) {
 			/* Messages of the server come first. */
 			if (ready[1].revents)
 				hear_server(keeper);
 			else if (ready[0].revents)
 				take_signal(keeper);
+			else
+				leave_with_command(keeper);
 		} else if (keeper->ask_ns <= clock_ns()) {
 			ask_server(keeper);
 		}

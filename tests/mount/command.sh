@@ -79,6 +79,26 @@ case_signals_that_its_caller_ignored_or_blocked_are_no_trouble() {
 	! mountpoint -q "$m" || fail 'still mounted'
 }
 
+case_the_end_of_the_command_that_waits_is_that_of_the_daemon() {
+	local signal status tracer
+	for signal in INT TERM KILL; do
+		status=0
+		timeout -s $signal 1 "$RATEFS" zk://127.0.0.1:1/x "$m" 2> "$d/err" || status=$?
+		[ $status != 0 ] || fail "it mounted before SIG$signal"
+		eventually 5 none_left || fail "the daemon goes on after SIG$signal"
+		# While it mounts, too.
+		env --default-signal strace -qq -f -o "$d/trace" \
+			-e inject=mount:delay_enter=3000000 "$RATEFS" local "$m" 2> "$d/err" &
+		tracer=$!
+		eventually 20 grep -q 'mount(' "$d/trace" || fail 'it does not mount'
+		kill -$signal "$(pgrep -P $tracer)"
+		eventually 20 none_left || fail "the daemon goes on after SIG$signal as it mounts"
+		! mountpoint -q "$m" || fail "mounted after SIG$signal"
+		wait $tracer || :
+		rm "$d/trace"
+	done
+}
+
 case_sigterm_ends_a_daemon() {
 	"$RATEFS" local "$m"
 	kill $(daemons)
@@ -304,11 +324,15 @@ case_options_of_fuse_are_taken() {
 
 case_it_can_be_called_as_a_mount_helper() {
 	ln -s "$RATEFS" "$d/mount.fuse.ratefs"
-	"$d/mount.fuse.ratefs" local "$m" -o rw,nosuid,nodev,host=helper
-	like host "$(cat "$m/status")" helper
-	like options "$(grep " $m " /proc/mounts)" nosuid
-	leave "$m"
-	eventually 20 none_left || fail 'the daemon is still there'
+	local flag
+	for flag in '' -n -s -v -sv '-t fuse.ratefs'; do
+		"$d/mount.fuse.ratefs" local "$m" $flag -o rw,nosuid,nodev,host=helper
+		like "host with $flag" "$(cat "$m/status")" helper
+		like options "$(grep " $m " /proc/mounts)" nosuid
+		leave "$m"
+		eventually 20 none_left || fail 'the daemon is still there'
+	done
+	is fake "$("$d/mount.fuse.ratefs" local "$m" -fv -o rw; ls "$m")" ''
 }
 
 case_durations_of_options_may_be_seconds() {
@@ -329,7 +353,7 @@ case_mount_mounts_it() {
 	[ -x /sbin/mount.fuse3 ] || skip 'no /sbin/mount.fuse3'
 	mount -t tmpfs none /usr/local/bin
 	ln -s "$RATEFS" /usr/local/bin/ratefs
-	mount -t fuse.ratefs -o host=mounted local "$m"
+	mount -v -t fuse.ratefs -o host=mounted local "$m"
 	like host "$(cat "$m/status")" mounted
 	umount "$m"
 	eventually 20 none_left || fail 'the daemon is still there'

@@ -99,6 +99,18 @@ case_with_user_it_is_that_user() {
 	is kept "$(grep -c '^rate=6/s' "$d/kept/orders/.config")" 1
 }
 
+case_a_program_that_the_user_may_not_execute_has_no_successor() {
+	sanitized
+	start
+	must_outlive
+	stop
+	install -m 700 "$RATEFS" "$d/own"
+	RATEFS=$d/own start -o user=nobody
+	is outlives "$(status_of outlives_server)" no
+	like said "$(cat "$d/log")" "$d/own may not be executed by this user"
+	stop
+}
+
 case_with_user_no_other_file_than_its_directory_is_given_away() {
 	local status=0 kind command
 	sanitized
