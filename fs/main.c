@@ -482,7 +482,7 @@ int main(int argc, char *argv[])
 	status = EXIT_FAILURE;
 	if (look_at_mountpoint(&options))
 		goto out;
-	if (options.directory && prepare_directory(&options))
+	if (options.directory && !options.fake && prepare_directory(&options))
 		goto out;
 	if (options.fake)
 		status = EXIT_SUCCESS;

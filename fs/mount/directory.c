@@ -5,6 +5,7 @@
 #include "fs/mount/write.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,11 +177,16 @@ void directory_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
 {
 	const struct caller *caller = request_caller(request);
 	struct daemon *daemon = request_daemon(request);
-	struct writer *writer = write_new(NULL, 0);
+	struct writer *writer;
 	bool renamed; /* by a predecessor */
 	int err;
 
-	(void)flags; /* nothing is ever replaced, and nothing exchanged */
+	/* Nothing is ever replaced, so that flag asks for no more. */
+	if (flags & ~(unsigned int)RENAME_NOREPLACE) {
+		fuse_reply_err(request, EINVAL);
+		return;
+	}
+	writer = write_new(NULL, 0);
 	if (!writer) {
 		fuse_reply_err(request, ENOMEM);
 		return;

@@ -266,6 +266,26 @@ case_names_that_are_taken_or_not_allowed_are_refused() {
 	is limiters "$(find "$m" -mindepth 1 -maxdepth 2 -name token | wc -l)" 1
 }
 
+case_a_rename_that_exchanges_or_leaves_something_is_refused() {
+	start
+	limiter orders
+	limiter mail
+	python3 - "$m" <<- 'EOF'
+		import ctypes, errno, os, sys
+		NOREPLACE, EXCHANGE, WHITEOUT = 1, 2, 4
+		libc = ctypes.CDLL(None, use_errno=True)
+		os.chdir(sys.argv[1])
+		def rename(old, new, flags):
+		    err = libc.renameat2(-100, old, -100, new, flags)
+		    return errno.errorcode[ctypes.get_errno()] if err else None
+		assert rename(b"orders", b"mail", EXCHANGE) == "EINVAL"
+		assert rename(b"orders", b"new", WHITEOUT) == "EINVAL"
+		assert rename(b"orders", b"mail", NOREPLACE) == "EEXIST"
+		assert rename(b"orders", b"new", NOREPLACE) is None
+	EOF
+	is limiters "$(cd "$m" && ls -d ./*/)" $'./mail/\n./new/'
+}
+
 case_a_rename_to_a_name_that_is_taken_or_not_allowed_is_refused() {
 	start
 	limiter orders 500/s
