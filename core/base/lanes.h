@@ -16,30 +16,39 @@ enum { LANE_COUNT = 64 };
 
 struct lanes {
 	struct list lane[LANE_COUNT];
+	uint32_t length[LANE_COUNT];
 	uint32_t last; /* the lane that was served last */
 };
 
-static inline struct list *lanes_of(struct lanes *lanes, uint32_t uid)
+static inline uint32_t lanes_number(uint32_t uid)
 {
-	return &lanes->lane[uid ? 1 + uid % (LANE_COUNT - 1) : 0];
+	return uid ? 1 + uid % (LANE_COUNT - 1) : 0;
 }
 
 /* Puts @link of @uid, which is in no list, behind the others of its lane. */
 static inline void lanes_append(struct lanes *lanes, uint32_t uid, struct list_link *link)
 {
-	list_append(lanes_of(lanes, uid), link);
+	list_append(&lanes->lane[lanes_number(uid)], link);
+	lanes->length[lanes_number(uid)]++;
 }
 
 /* Takes @link of @uid out, in which it is. */
 static inline void lanes_remove(struct lanes *lanes, uint32_t uid, struct list_link *link)
 {
-	list_remove(lanes_of(lanes, uid), link);
+	list_remove(&lanes->lane[lanes_number(uid)], link);
+	lanes->length[lanes_number(uid)]--;
 }
 
 /* Returns the first link of the lane of @uid, or NULL. */
-static inline struct list_link *lanes_first(struct lanes *lanes, uint32_t uid)
+static inline struct list_link *lanes_first(const struct lanes *lanes, uint32_t uid)
 {
-	return lanes_of(lanes, uid)->first;
+	return lanes->lane[lanes_number(uid)].first;
+}
+
+/* Returns how many there are in the lane of @uid. */
+static inline uint32_t lanes_length(const struct lanes *lanes, uint32_t uid)
+{
+	return lanes->length[lanes_number(uid)];
 }
 
 /* Takes out the link whose turn it is, or returns NULL: there is none. */
@@ -53,6 +62,7 @@ static inline struct list_link *lanes_take(struct lanes *lanes)
 			continue;
 		lanes->last = next;
 		list_remove(&lanes->lane[next], link);
+		lanes->length[next]--;
 		return link;
 	}
 	return NULL;

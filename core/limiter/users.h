@@ -77,6 +77,14 @@ static inline bool users_binds(const struct users *users, uint32_t uid)
 	return uid != 0 && uid != users->mounter;
 }
 
+/* Tells whether @uid has as many as each user may have. */
+static inline bool users_is_full(const struct users *users, uint32_t uid, enum bound_id id)
+{
+	const struct user *user = users_find(users, uid);
+
+	return user && user->used[id] >= users->bounds[id].each && users_binds(users, uid);
+}
+
 /*
  * Tells whether @uid may have one more: 0, or -ENOSPC with a sentence in @error (which may be
  * NULL).
@@ -84,11 +92,7 @@ static inline bool users_binds(const struct users *users, uint32_t uid)
 static inline int users_check(const struct users *users, uint32_t uid, enum bound_id id,
 			      char error[ERROR_TEXT])
 {
-	const struct bound *bound = &users->bounds[id];
-	const struct user *user = users_find(users, uid);
-
-	if (users->used[id] < bound->all &&
-	    !(user && user->used[id] >= bound->each && users_binds(users, uid)))
+	if (users->used[id] < users->bounds[id].all && !users_is_full(users, uid, id))
 		return 0;
 	return users_refuse(users, uid, id, error);
 }

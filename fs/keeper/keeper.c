@@ -272,11 +272,10 @@ static void server_is_ready(struct keeper *keeper)
 		log_info("server %d goes on", (int)keeper->server);
 	if (keeper->ready >= 0) {
 		log_leave_terminal();
-		/* Else the pipe will tell that its reader is gone. */
-		if (write(keeper->ready, "", 1) == 1) {
-			close(keeper->ready);
-			keeper->ready = -1;
-		}
+		if (write(keeper->ready, "", 1) != 1)
+			return; /* the pipe will tell that its reader is gone */
+		close(keeper->ready);
+		keeper->ready = -1;
 	}
 	if (!keeper->is_told)
 		notify_ready();
@@ -505,13 +504,13 @@ static void keep_mount(struct keeper *keeper)
 		if (!keeper->server && keeper->start_ns <= clock_ns())
 			start_server(keeper);
 		else if (poll(ready, 3, wait_ms(keeper)) > 0) {
-			/* Messages of the server come first. */
-			if (ready[1].revents)
-				hear_server(keeper);
-			else if (ready[0].revents)
-				take_signal(keeper);
-			else
+			/* Messages of the server come before signals. */
+			if (ready[2].revents)
 				leave_with_command(keeper);
+			else if (ready[1].revents)
+				hear_server(keeper);
+			else
+				take_signal(keeper);
 		} else if (keeper->ask_ns <= clock_ns()) {
 			ask_server(keeper);
 		}

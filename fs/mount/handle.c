@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIRST_HANDLES = 256, INDEX_BITS = 32, TEXTS_AT_ONCE = 4 };
+enum { FIRST_HANDLES = 256, INDEX_BITS = 32, TEXTS_AT_ONCE = 4, TEXTS_READ_MAX = 256 };
 
 static int grow_table(struct handle_table *table, uint32_t index)
 {
@@ -288,8 +288,8 @@ void handle_polled(struct handle *handle, uint64_t number)
 	handle->kept->polls = true;
 }
 
-/* Finds the text of @uid that was read to its end before the others. NULL: there is none. */
-static struct handle *oldest_text(struct daemon *daemon, uint32_t uid)
+/* Finds the file of @uid whose text was read to its end before the others. NULL: there is none. */
+static struct handle *oldest_of(struct daemon *daemon, uint32_t uid)
 {
 	struct handle *handle = list_entry(lanes_first(&daemon->texts, uid), struct handle,
 					   text_link);
@@ -299,19 +299,25 @@ static struct handle *oldest_text(struct daemon *daemon, uint32_t uid)
 	return handle;
 }
 
+/* Takes one such file out of the lanes, of each user in turn. NULL: there is none. */
+static struct handle *take_oldest(struct daemon *daemon)
+{
+	struct handle *handle = list_entry(lanes_take(&daemon->texts), struct handle, text_link);
+
+	if (handle)
+		handle->text_is_read = false;
+	return handle;
+}
+
 int handle_make_room(struct daemon *daemon, uint32_t uid)
 {
 	struct users *users = &daemon->engine.users;
-	struct handle *oldest = NULL;
+	struct handle *oldest;
 	int err;
 
 	while ((err = users_check(users, uid, BOUND_TEXTS, NULL))) {
-		oldest = oldest_text(daemon, uid);
-		if (!oldest && users->used[BOUND_TEXTS] >= users->bounds[BOUND_TEXTS].all) {
-			oldest = list_entry(lanes_take(&daemon->texts), struct handle, text_link);
-			if (oldest)
-				oldest->text_is_read = false;
-		}
+		oldest = users_is_full(users, uid, BOUND_TEXTS) ? oldest_of(daemon, uid)
+								: take_oldest(daemon);
 		if (!oldest)
 			break;
 		drop_text(daemon, oldest);
@@ -344,6 +350,9 @@ void handle_text_read(struct daemon *daemon, struct handle *handle)
 		lanes_remove(&daemon->texts, handle->uid, &handle->text_link);
 	handle->text_is_read = true;
 	lanes_append(&daemon->texts, handle->uid, &handle->text_link);
+	if (lanes_length(&daemon->texts, handle->uid) > TEXTS_READ_MAX)
+		drop_text(daemon, list_entry(lanes_first(&daemon->texts, handle->uid),
+					     struct handle, text_link));
 }
 
 bool handle_reply_open(struct handle *handle, fuse_req_t request)

@@ -128,8 +128,8 @@ static inline struct asker handle_asker(const struct handle *handle, uint32_t pi
 }
 
 /*
- * Drops texts that were read to their end until @uid may keep one more: its own, the oldest first,
- * and others where all have too many together. 0 or -ENOSPC. Under the lock.
+ * Drops texts that were read to their end until @uid may keep one more: its own if it has too many,
+ * or of all users in turn if these have too many together. 0 or -ENOSPC. Under the lock.
  */
 int handle_make_room(struct daemon *daemon, uint32_t uid);
 
@@ -141,7 +141,7 @@ int handle_keep_text(struct daemon *daemon, struct handle *handle, char *text, s
 
 /*
  * Notes that the text of @handle, which it keeps, was read to its end: a shell that reads line by
- * line comes back, so it goes only to make room. Under the lock.
+ * line comes back, so it goes only to make room, or as 256 others were read since. Under the lock.
  */
 void handle_text_read(struct daemon *daemon, struct handle *handle);
 

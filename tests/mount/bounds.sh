@@ -238,6 +238,22 @@ END
 	is 'KiB for none' "$(awk '$1 == "texts" { print $2 }' "$m/status")" 0
 }
 
+case_of_texts_that_were_read_the_last_256_are_kept() {
+	start
+	limiter orders 500/s
+	python3 - "$m/orders/rate" "$m/status" <<- 'EOF'
+		import os, sys
+		files = [os.open(sys.argv[1], os.O_RDONLY) for i in range(300)]
+		for file in files: assert os.read(file, 100) == b"500/s\n"
+		kept = [line for line in open(sys.argv[2]) if line.startswith("texts ")]
+		assert kept == ["texts 256\n"], kept  # a KiB each
+		open(sys.argv[1], "w").write("6000/s\n")
+		assert os.pread(files[-1], 100, 3) == b"/s\n"  # as it was read
+		assert os.pread(files[0], 100, 3) == b"0/s\n"  # as it is now
+		assert os.pread(files[1], 100, 6) == b""  # behind the end
+	EOF
+}
+
 case_bounds_that_are_none_are_refused() {
 	local bound status said
 	for bound in readers_max=0 readers_max=1000001 user_readers_max=x limiters_max=-1 \

@@ -81,6 +81,7 @@ case_signals_that_its_caller_ignored_or_blocked_are_no_trouble() {
 
 case_the_end_of_the_command_that_waits_is_that_of_the_daemon() {
 	local signal status tracer
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 # which cannot be where strace is
 	for signal in INT TERM KILL; do
 		status=0
 		timeout -s $signal 1 "$RATEFS" zk://127.0.0.1:1/x "$m" 2> "$d/err" || status=$?
