@@ -150,6 +150,9 @@ end_by() {
 	daemon=
 }
 
+# is_mounted: a ratefs is, wherever it is below the directory of the case.
+is_mounted() { grep ' - fuse.ratefs ' /proc/self/mountinfo | grep -qF " $d/"; }
+
 case_another_file_system_in_its_place_stays() {
 	local process
 	for process in keeper-TERM keeper-KILL server-TERM; do
@@ -188,7 +191,7 @@ case_it_unmounts_where_its_place_has_been_moved_to() {
 			mkdir "$d/above it"
 			ln -s ../data "$m"
 			end_by $process
-			! grep -q fuse.ratefs /proc/self/mountinfo ||
+			! is_mounted ||
 				fail "still mounted after $process with $options"
 			is 'where its path leads to' "$(stat -f -c %T "$d/data")" tmpfs
 			rm -r "$d/above it" "$d/moved (here)"
@@ -206,7 +209,7 @@ case_it_ends_where_its_path_leads_through_its_own_tree() {
 		mv "$d/above" "$d/moved"
 		ln -s "$d/moved/m" "$d/above"
 		end_by $process
-		! grep -q fuse.ratefs /proc/self/mountinfo || fail "still mounted after $process"
+		! is_mounted || fail "still mounted after $process"
 		rm -r "$d/above" "$d/moved"
 	done
 }
