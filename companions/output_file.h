@@ -1,6 +1,7 @@
 /*
  * output_file - the file that a command writes at its end: the content that was there before stays
- * until then, and for good if the command fails or is interrupted. It removes and replaces none.
+ * until then, and for good if the command fails or is interrupted before. It removes and replaces
+ * none.
  */
 #ifndef RATEFS_COMPANIONS_OUTPUT_FILE_H
 #define RATEFS_COMPANIONS_OUTPUT_FILE_H

@@ -137,6 +137,8 @@ static int begin_state(struct server *server, const struct options *options)
 	daemon_unlock(daemon);
 	if (!err && options->config)
 		err = settings_file_load(options->config, daemon);
+	if (!err)
+		inherited_was_read(options->config);
 	return err;
 }
 
@@ -420,7 +422,7 @@ static char *absolute_path(const char *path)
 	return absolute;
 }
 
-/* Makes the directory of settings, unless it is there or may not be. 0, or -1 after a message. */
+/* Makes the directory of settings if it is not there, and may be. 0, or -1 after a message. */
 static int prepare_directory(struct options *options)
 {
 	char *absolute = realpath(options->directory, NULL);

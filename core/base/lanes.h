@@ -1,9 +1,9 @@
 /*
  * lanes - a queue of what several users ask for, in which none waits for all that another asks for.
  *
- * Each user has a lane, and lanes are served in turn. User 0 has one alone; others may share one by
- * chance, and serve as one user then: so nothing here allocates or fails, however many users there
- * are. Within a lane order of arrival holds. Zeros are an empty queue.
+ * Each user has a lane, and lanes are served in turn. User 0 has one alone; others whose numbers
+ * differ by a multiple of 63 share one, and count as one user: so nothing here allocates or fails,
+ * however many users there are. Within a lane order of arrival holds. Zeros are an empty queue.
  */
 #ifndef RATEFS_CORE_LANES_H
 #define RATEFS_CORE_LANES_H

@@ -25,16 +25,34 @@ int inherited_mend(void)
 	return 0;
 }
 
-void inherited_close(const char *path)
+/* Returns the number of the descriptor above 2 that is open, and that @path names, or -1. */
+static int find_named(const char *path)
 {
 	int number;
 
-	if (path && sscanf(path, "/dev/fd/%d", &number) == 1 && number > STDERR_FILENO &&
-	    fcntl(number, F_GETFD) >= 0)
+	if (!path || sscanf(path, "/dev/fd/%d", &number) != 1 || number <= STDERR_FILENO ||
+	    fcntl(number, F_GETFD) < 0)
+		return -1;
+	return number;
+}
+
+void inherited_close(const char *path)
+{
+	int number = find_named(path);
+
+	if (number >= 0)
 		kept = number;
 	close_range((unsigned int)kept + 1, UINT_MAX, 0);
 	if (kept > STDERR_FILENO + 1)
 		close_range(STDERR_FILENO + 1, (unsigned int)kept - 1, 0);
+}
+
+void inherited_was_read(const char *path)
+{
+	int number = find_named(path);
+
+	if (number >= 0)
+		close(number);
 }
 
 void inherited_finish(void)

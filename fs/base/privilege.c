@@ -88,12 +88,11 @@ static int give_away(const char *path)
 		return -errno;
 	if (fstat(directory, &about))
 		err = -errno;
-	else if (about.st_uid == user.uid)
-		err = 0; /* some file systems have it so */
-	else if (about.st_uid != geteuid() || (about.st_mode & 0777) != OURS_ALONE ||
-		 !is_empty(directory))
+	else if (about.st_uid != user.uid && /* as some file systems have it */
+		 (about.st_uid != geteuid() || (about.st_mode & 0777) != OURS_ALONE ||
+		  !is_empty(directory)))
 		err = -EEXIST;
-	else if (fchown(directory, user.uid, user.gid))
+	else if (about.st_uid != user.uid && fchown(directory, user.uid, user.gid))
 		err = -errno;
 	close(directory);
 	return err;

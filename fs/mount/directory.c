@@ -183,6 +183,10 @@ void directory_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
 
 	/* Nothing is ever replaced, so that flag asks for no more. */
 	if (flags & ~(unsigned int)RENAME_NOREPLACE) {
+		daemon_lock(daemon);
+		daemon_refused(daemon, caller->uid,
+			       "limiters are neither exchanged nor whited out");
+		daemon_unlock(daemon);
 		fuse_reply_err(request, EINVAL);
 		return;
 	}

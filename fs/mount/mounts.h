@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A number may be another's once this one has ended: both are, of one that goes on or is busy. */
+/* Each number may be another's once its mount has ended; the two together are of one mount. */
 struct mount_id {
 	uint64_t device; /* number of the file system; 0: not known */
 	uint64_t number; /* of the mount */

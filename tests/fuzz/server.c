@@ -7,7 +7,6 @@
 #include "fs/local/local.h"
 #include "fs/mount/handle.h"
 #include "fs/mount/loop.h"
-#include "fs/mount/metrics.h"
 #include "fs/mount/mount.h"
 #include "fs/state/state.h"
 
@@ -360,7 +359,7 @@ void server_stop(struct server *server)
 	for (uint64_t i = 1; i <= server->unique; i++)
 		FUZZ_CHECK(!server->asked[i]);
 	local_stop(server->source);
-	metrics_finish(&server->daemon);
+	pages_finish(&server->daemon);
 	mount_end(&server->daemon);
 	end_source(server);
 	close(server->kernel);

@@ -391,6 +391,10 @@ case_limiters_come_from_a_config_file() {
 case_a_config_file_may_be_the_output_of_a_command() {
 	"$RATEFS" -o config=<(printf '[orders]\nrate=5/s\n') local "$m"
 	is rate "$(cat "$m/orders/rate")" 5/s
+	local pid
+	for pid in $(daemons); do
+		! ls -l "/proc/$pid/fd" | grep 'pipe:' || fail 'the daemon holds the pipe'
+	done
 	leave "$m"
 	eventually 20 none_left || fail 'the daemon is still there'
 	# One that is not open is none of the daemon's own files.

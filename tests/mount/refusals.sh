@@ -280,6 +280,7 @@ case_a_rename_that_exchanges_or_leaves_something_is_refused() {
 		    return errno.errorcode[ctypes.get_errno()] if err else None
 		assert rename(b"orders", b"mail", EXCHANGE) == "EINVAL"
 		assert rename(b"orders", b"new", WHITEOUT) == "EINVAL"
+		assert "neither exchanged" in open("last_error").read()
 		assert rename(b"orders", b"mail", NOREPLACE) == "EEXIST"
 		assert rename(b"orders", b"new", NOREPLACE) is None
 	EOF
