@@ -86,6 +86,9 @@ struct keeper_mount {
 	struct mount_id id; /* zeros from a keeper of 0.2.0 */
 };
 
+/* It goes between programs of different age, which take no message of another size. */
+_Static_assert(sizeof(struct keeper_mount) == 272, "as in 0.2.0");
+
 /*
  * Mounts, and keeps servers running until the end of the mount. @argv is the command line that they
  * get. @ready is a pipe to tell on that the mount answers, or -1. Returns the exit status.

@@ -71,8 +71,8 @@ struct daemon {
 	uint64_t request_timeout_ns; /* the kernel aborts the mount after this; 0: never */
 	int32_t keeper;		     /* its pid */
 	bool outlives;		     /* the mount outlives this server */
-	struct mount_id mount;
-	uint32_t damaged; /* settings files that were refused at the start */
+	struct mount_id mount;	     /* as the keeper has made it */
+	uint32_t damaged;	     /* settings files that were refused at the start */
 };
 
 void daemon_lock(struct daemon *daemon);

@@ -238,6 +238,21 @@ END
 	is 'KiB for none' "$(awk '$1 == "texts" { print $2 }' "$m/status")" 0
 }
 
+case_a_text_counts_as_a_quarter_of_the_bound_at_most() {
+	local i
+	bound user_texts_max=64
+	for i in {1..30}; do limiter "limiter$i"; done
+	[ "$(wc -c < "$m/metrics")" -gt 32768 ] || fail 'a short page'
+	as nobody python3 - "$m/metrics" > "$d/got" << 'END'
+import errno, os, sys
+for i in range(5):
+    file = os.open(sys.argv[1], os.O_RDONLY)
+    try: print(os.read(file, 1).decode())
+    except OSError as error: print(errno.errorcode[error.errno])
+END
+	is 'what was read' "$(cat "$d/got")" $'#\n#\n#\n#\nENOSPC'
+}
+
 case_of_texts_that_were_read_the_last_256_are_kept() {
 	start
 	limiter orders 500/s

@@ -80,12 +80,13 @@ case_signals_that_its_caller_ignored_or_blocked_are_no_trouble() {
 }
 
 case_the_end_of_the_command_that_waits_is_that_of_the_daemon() {
-	local signal status tracer
+	local signal tracer
 	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 # which cannot be where strace is
 	for signal in INT TERM KILL; do
-		status=0
-		timeout -s $signal 1 "$RATEFS" zk://127.0.0.1:1/x "$m" 2> "$d/err" || status=$?
-		[ $status != 0 ] || fail "it mounted before SIG$signal"
+		env --default-signal "$RATEFS" zk://127.0.0.1:1/x "$m" 2> "$d/err" &
+		eventually 5 eval '[ "$(daemons | wc -l)" = 3 ]' ||
+			fail 'no command, keeper and server'
+		kill -$signal $!
 		eventually 5 none_left || fail "the daemon goes on after SIG$signal"
 		# While it mounts, too.
 		env --default-signal strace -qq -f -o "$d/trace" \
@@ -303,6 +304,22 @@ case_default_permissions_are_always_on() {
 	stop
 	start
 	like options "$(grep " $m " /proc/mounts)" default_permissions
+}
+
+case_a_mount_that_something_hides_at_once_is_given_up() {
+	local status=0
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 # which cannot be where strace is
+	strace -qq -f -o "$d/trace" -e inject=mount:delay_exit=5000000 \
+		"$RATEFS" -f local "$m" 2> "$d/err" &
+	eventually 20 grep -q " $m " /proc/self/mountinfo || fail 'not mounted'
+	# mount(8) would ask for the attributes of what is there, and wait.
+	python3 -c 'import ctypes, sys
+sys.exit(ctypes.CDLL(None).mount(b"data", sys.argv[1].encode(), b"tmpfs", 0, None))' "$m"
+	gone $! 20 || status=$?
+	is 'exit status' $status 1
+	like said "$(cat "$d/err")" "$m does not lead to the mount"
+	is 'what is there' "$(stat -f -c %T "$m")" tmpfs
+	umount "$m"
 }
 
 case_another_type_does_not_hide_it() {

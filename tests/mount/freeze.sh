@@ -178,6 +178,16 @@ case_the_same_by_a_freezer_of_version_1() {
 	sleeps "${FREEZES:-4}"
 }
 
+case_a_freeze_holds_no_lock_of_its_caller() {
+	outlives
+	exec 7> "$d/lock"
+	flock 7
+	"$RATEFS" --freeze "$m"
+	exec 7>&-
+	flock -n "$d/lock" true || fail 'the tracer holds it'
+	"$RATEFS" --thaw "$m"
+}
+
 case_nothing_is_granted_while_frozen_and_then_the_old_order_counts() {
 	start
 	empty orders 6
