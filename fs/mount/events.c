@@ -3,122 +3,141 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { LINE_BYTES = 8192 };
 
-static char byte_at(const struct events *events, uint64_t position)
+struct event_line {
+	struct list_link link, by_user;
+	uint64_t start; /* position of its first byte */
+	uint32_t uid;
+	uint32_t length;
+	struct subject subject;
+	char text[];
+};
+
+static void drop(struct events *events, struct event_line *line)
 {
-	return events->bytes[position % EVENTS_BYTES];
+	list_remove(&events->lines, &line->link);
+	lanes_remove(&events->by_user, line->uid, &line->by_user);
+	events->bytes[lanes_number(line->uid)] -= line->length;
+	free(line);
 }
 
-static const struct event_line *line_at(const struct events *events, uint64_t number)
+/* Appends a line, and drops the oldest ones of its user that are too much. */
+static void keep(struct events *events, const struct event_line *like, const char *text)
 {
-	return &events->lines[number % EVENTS_LINES];
+	struct event_line *line = malloc(sizeof(*line) + like->length);
+	uint32_t *bytes = &events->bytes[lanes_number(like->uid)];
+
+	if (!line)
+		return;
+	*line = *like;
+	memcpy(line->text, text, line->length);
+	list_append(&events->lines, &line->link);
+	lanes_append(&events->by_user, line->uid, &line->by_user);
+	*bytes += line->length;
+	while (*bytes > EVENTS_BYTES)
+		drop(events, list_entry(lanes_first(&events->by_user, line->uid), struct event_line,
+					by_user));
 }
 
-/* Returns the position of the oldest whole line. */
-static uint64_t start_of(const struct events *events)
+void events_add(struct events *events, uint32_t uid, struct subject subject, const char *format,
+		...)
 {
-	return events->first_line < events->line_end ? line_at(events, events->first_line)->start
-						     : events->end;
-}
-
-/* Forgets the oldest lines until there is room for one more of @length bytes. */
-static void make_room(struct events *events, size_t length)
-{
-	while (events->first_line < events->line_end &&
-	       (events->end + length - start_of(events) > EVENTS_BYTES ||
-		events->line_end - events->first_line >= EVENTS_LINES))
-		events->first_line++;
-}
-
-void events_add(struct events *events, struct subject subject, const char *format, ...)
-{
-	char line[LINE_BYTES];
+	char text[LINE_BYTES];
 	struct timespec now;
 	va_list arguments;
 	size_t used;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	used = (size_t)snprintf(line, sizeof(line), "%lld.%03ld ", (long long)now.tv_sec,
+	used = (size_t)snprintf(text, sizeof(text), "%lld.%03ld ", (long long)now.tv_sec,
 				now.tv_nsec / 1000000);
 	va_start(arguments, format);
-	vsnprintf(line + used, sizeof(line) - used - 1, format, arguments);
+	vsnprintf(text + used, sizeof(text) - used - 1, format, arguments);
 	va_end(arguments);
-	used = strlen(line);
-	line[used++] = '\n';
-	make_room(events, used);
-	events->lines[events->line_end++ % EVENTS_LINES] = (struct event_line){events->end,
-									       subject};
-	for (size_t i = 0; i < used; i++)
-		events->bytes[events->end++ % EVENTS_BYTES] = line[i];
+	used = strlen(text);
+	text[used++] = '\n';
+	keep(events,
+	     &(struct event_line){.start = events->end,
+				  .uid = uid,
+				  .length = (uint32_t)used,
+				  .subject = subject},
+	     text);
+	events->end += used;
 }
 
-/* Finds the number of the line with @position, not before the oldest; line_end at the end. */
-static uint64_t find_line(const struct events *events, uint64_t position)
+void events_finish(struct events *events)
 {
-	uint64_t low = events->first_line, high = events->line_end;
+	struct event_line *line;
 
-	if (position >= events->end)
-		return high;
-	while (high - low > 1) {
-		uint64_t middle = low + (high - low) / 2;
+	while ((line = list_first(&events->lines, struct event_line, link)))
+		drop(events, line);
+}
 
-		if (line_at(events, middle)->start <= position)
-			low = middle;
-		else
-			high = middle;
+/* Returns the first line that ends behind @position, or NULL. Most readers are near the end. */
+static const struct event_line *line_from(const struct events *events, uint64_t position)
+{
+	const struct event_line *line = NULL;
+
+	for (struct list_link *link = events->lines.last; link; link = link->previous) {
+		const struct event_line *before = container_of(link, struct event_line, link);
+
+		if (before->start + before->length <= position)
+			break;
+		line = before;
 	}
-	return low;
+	return line;
 }
 
-/* Moves *position, if it is at the start of a line, on to the first that @viewer may read. */
-static void skip_lines(const struct events *events, const struct viewer *viewer, uint64_t *position)
+/*
+ * Moves *position over whole lines that @viewer may not read. Returns the first line that ends
+ * behind it, or NULL; a line that begins behind it as well comes after what was lost.
+ */
+static const struct event_line *skip_lines(const struct events *events, const struct viewer *viewer,
+					   uint64_t *position)
 {
-	uint64_t number;
+	const struct event_line *line = line_from(events, *position);
 
-	if (!viewer || *position >= events->end)
-		return;
-	number = find_line(events, *position);
-	if (line_at(events, number)->start != *position)
-		return; /* its beginning was read */
-	while (number < events->line_end &&
-	       !viewer_hears(viewer, &line_at(events, number)->subject))
-		number++;
-	*position = number < events->line_end ? line_at(events, number)->start : events->end;
+	while (line && line->start == *position && !viewer_hears(viewer, &line->subject)) {
+		*position += line->length;
+		line = list_next(line, link);
+	}
+	return line;
 }
 
 bool events_wait_for(const struct events *events, const struct viewer *viewer, uint64_t *position)
 {
-	if (*position >= start_of(events))
-		skip_lines(events, viewer, position);
+	(void)skip_lines(events, viewer, position);
 	return *position < events->end;
 }
 
 size_t events_read(const struct events *events, const struct viewer *viewer, uint64_t *position,
 		   char *text, size_t size)
 {
-	uint64_t start = start_of(events);
-	size_t used = 0;
+	const struct event_line *line = skip_lines(events, viewer, position);
+	uint64_t start = line ? line->start : events->end;
+	size_t offset, length;
 
 	if (*position < start) {
-		char line[64];
-		size_t length = (size_t)snprintf(line, sizeof(line), "lost %llu bytes\n",
-						 (unsigned long long)(start - *position));
+		char lost[64];
 
+		length = (size_t)snprintf(lost, sizeof(lost), "lost %llu bytes\n",
+					  (unsigned long long)(start - *position));
 		*position = start;
 		if (length <= size) {
-			memcpy(text, line, length);
+			memcpy(text, lost, length);
 			return length;
 		}
+		line = skip_lines(events, viewer, position);
 	}
-	skip_lines(events, viewer, position);
-	while (used < size && *position < events->end) {
-		text[used] = byte_at(events, (*position)++);
-		if (text[used++] == '\n')
-			break;
-	}
-	return used;
+	if (!line)
+		return 0;
+	offset = *position - line->start;
+	length = line->length - offset < size ? line->length - offset : size;
+	memcpy(text, line->text + offset, length);
+	*position += length;
+	return length;
 }

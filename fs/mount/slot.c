@@ -126,14 +126,15 @@ static void lose(struct handle *handle)
 	handle->kept->slot_lost = true;
 }
 
-/* Tells in `events` that so many slots of @limiter are lost. */
-static void tell_lost(struct daemon *daemon, const struct limiter *limiter, uint32_t count)
+/* Tells in `events` that so many slots of @limiter are lost; the line counts for @uid. */
+static void tell_lost(struct daemon *daemon, uint32_t uid, const struct limiter *limiter,
+		      uint32_t count)
 {
 	char path[PATH_TEXT];
 
 	limiter = limiter->is_key ? limiter->parent : limiter;
 	tree_path(limiter, path);
-	events_add(&daemon->events, viewer_subject(limiter), "%s %u slots lost", path, count);
+	events_add(&daemon->events, uid, viewer_subject(limiter), "%s %u slots lost", path, count);
 }
 
 /* Tells whether the slot of @handle is lost, and notes and tells that. */
@@ -142,7 +143,7 @@ static bool is_lost(struct daemon *daemon, struct handle *handle)
 	if (!handle->slot.lost && slots_is_lost(&handle->slot)) {
 		lose(handle);
 		handle_notify(daemon, handle);
-		tell_lost(daemon, handle->limiter, 1);
+		tell_lost(daemon, handle->uid, handle->limiter, 1);
 	}
 	return handle->slot.lost;
 }
@@ -188,7 +189,7 @@ void slot_lose(struct daemon *daemon, struct limiter *limiter, bool all)
 		lost++;
 	}
 	if (lost)
-		tell_lost(daemon, limiter, lost);
+		tell_lost(daemon, limiter->uid, limiter, lost);
 }
 
 static int reopen_slot(struct daemon *daemon, struct handle *handle,
@@ -220,14 +221,14 @@ void slot_took_over(struct daemon *daemon)
 			continue;
 		h->kept->slot_lost = true;
 		if (lost && h->limiter != limiter) {
-			tell_lost(daemon, limiter, lost);
+			tell_lost(daemon, limiter->uid, limiter, lost);
 			lost = 0;
 		}
 		limiter = h->limiter;
 		lost++;
 	}
 	if (lost)
-		tell_lost(daemon, limiter, lost);
+		tell_lost(daemon, limiter->uid, limiter, lost);
 }
 
 const struct node_kind SLOT_FILE = {.open_waits = true,

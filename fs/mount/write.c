@@ -207,18 +207,18 @@ static void tell_change(struct daemon *daemon, const struct writer *writer)
 
 	switch (change->kind) {
 	case CHANGE_MAKE:
-		events_add(events, viewer_subject(change->made), "%s%s%s created", path,
-			   *path ? "/" : "", change->name);
+		events_add(events, change->asker, viewer_subject(change->made), "%s%s%s created",
+			   path, *path ? "/" : "", change->name);
 		break;
 	case CHANGE_REMOVE:
-		events_add(events, writer->subject, "%s removed", path);
+		events_add(events, change->asker, writer->subject, "%s removed", path);
 		break;
 	case CHANGE_RENAME:
-		events_add(events, writer->subject, "%s renamed %.*s%s", path,
+		events_add(events, change->asker, writer->subject, "%s renamed %.*s%s", path,
 			   slash ? (int)(slash - path + 1) : 0, path, change->name);
 		break;
 	case CHANGE_OWNER:
-		events_add(events, writer->subject, "%s uid %u gid %u access %o",
+		events_add(events, change->asker, writer->subject, "%s uid %u gid %u access %o",
 			   *path ? path : "/", change->owner.uid, change->owner.gid,
 			   change->owner.access);
 		break;
@@ -227,11 +227,11 @@ static void tell_change(struct daemon *daemon, const struct writer *writer)
 			if (!(change->altered >> id & 1))
 				continue;
 			setting_print((enum setting_id)id, &change->settings, text);
-			events_add(events, writer->subject, "%s %s %s", path,
+			events_add(events, change->asker, writer->subject, "%s %s %s", path,
 				   setting_name((enum setting_id)id), text);
 		}
 		if (change->altered & ALTERED_OVERRIDES)
-			events_add(events, writer->subject, "%s overrides %u", path,
+			events_add(events, change->asker, writer->subject, "%s overrides %u", path,
 				   change->overrides);
 		break;
 	}

@@ -39,7 +39,7 @@ static void on_event(struct fleet_listener *listener, enum fleet_event event, co
 	/* The first event is the reason; that the coordinator is out of reach follows from it. */
 	if (event != FLEET_DEGRADED)
 		snprintf(member->last_event, sizeof(member->last_event), "%s", text);
-	events_add(&member->daemon->events, viewer_subject(NULL), "fleet %s", text);
+	events_add(&member->daemon->events, 0, viewer_subject(NULL), "fleet %s", text);
 	log_info("fleet: %s", text);
 }
 
@@ -68,8 +68,8 @@ static void on_lease(struct fleet_listener *listener, const struct holding *hold
 		return;
 	tree_path(holding->limiter, path);
 	lease_name(holding, lease, name);
-	events_add(&member->daemon->events, viewer_subject(holding->limiter), "%s/partitions/%s %s",
-		   path, name, lease_state_name(to));
+	events_add(&member->daemon->events, holding->limiter->uid, viewer_subject(holding->limiter),
+		   "%s/partitions/%s %s", path, name, lease_state_name(to));
 }
 
 static void on_applied(struct fleet_listener *listener, struct limiter *limiter,
@@ -79,7 +79,8 @@ static void on_applied(struct fleet_listener *listener, struct limiter *limiter,
 	char path[PATH_TEXT];
 
 	tree_path(limiter, path);
-	events_add(&member->daemon->events, viewer_subject(limiter), "%s %s", path, text);
+	events_add(&member->daemon->events, limiter->uid, viewer_subject(limiter), "%s %s", path,
+		   text);
 	if (applied == FLEET_OWNED && member->daemon->fuse)
 		node_owner_changed(member->daemon, limiter);
 }

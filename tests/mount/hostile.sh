@@ -249,6 +249,48 @@ case_many_followers_of_events_hold_up_no_other() {
 	like got "$(cat "$d/got")" '^granted 5000 '
 }
 
+# follow COMMAND…: a reader of `events`, who has read the head before COMMAND runs, goes on once it
+# is done.
+follow() {
+	/usr/bin/python3 - "$m/events" "$@" << 'END'
+import os, subprocess, sys
+events = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+os.read(events, 4096)
+subprocess.run(sys.argv[2:], check=True)
+while True:
+    try: os.write(1, os.read(events, 100))
+    except BlockingIOError: break
+END
+}
+
+case_a_user_who_changes_without_end_pushes_out_no_change_of_another() {
+	open_to_all
+	mkdir "$m/theirs"
+	chown nobody "$m/theirs"
+	flood() {
+		as_nobody sh -c 'for i in $(seq 3000); do echo "$i/s" > "$1/theirs/rate"; done' sh "$m"
+	}
+	changes() {
+		echo 5/s > "$m/other/rate"
+		flood
+		echo 6/s > "$m/other/rate"
+		flood
+		mkdir "$m/new"
+	}
+	export m
+	export -f changes flood as_nobody
+	follow bash -c "$(declare -p nobody); changes" > "$d/events"
+	is 'changes of root' \
+		"$(sed '/ theirs /d; s/^[0-9]*\.[0-9]* //' "$d/events" | tr '\n' ,)" \
+		"$(printf 'other rate 5/s,lost %d bytes,other rate 6/s,lost %d bytes,new created,' \
+			$(grep -o 'lost [0-9]*' "$d/events" | cut -d' ' -f2))"
+	is 'of nobody, the last' "$(grep ' theirs ' "$d/events" | tail -n 1 | sed 's/^[^ ]* //')" \
+		'theirs rate 3000/s'
+	is 'their bytes' "$(($(grep ' theirs ' "$d/events" | wc -c) / 1024))" 63
+	follow mkdir "$m/last" > "$d/events"
+	is 'a follower from now on' "$(sed 's/^[0-9.]* //' "$d/events")" 'last created'
+}
+
 case_a_giant_write_is_refused_and_leaves_nothing() {
 	open_to_all
 	limiter orders 500/s
