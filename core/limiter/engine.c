@@ -607,6 +607,7 @@ int engine_feedback(struct engine *engine, struct limiter *limiter, const struct
 		limiter_hear(&engine->schedule, limiter, &outcomes[i]);
 		tells |= outcome_tells_quota(&outcomes[i]);
 	}
+	limiter_settle(&engine->schedule, limiter);
 	if (tells)
 		rouse_for_told(engine, limiter);
 	return 0;

@@ -23,6 +23,8 @@ struct inflated {
 	struct settings *own;	 /* owned: once it was leased, or has overrides; or NULL */
 	struct key_lease *lease; /* borrowed */
 	uint32_t leaves;
+	uint32_t waiters;
+	struct list_link waiting; /* in keys->waiting, while there are waiters */
 };
 
 static struct key *key_of_name(struct chain_link *link)
@@ -471,11 +473,34 @@ uint32_t keys_count(const struct limiter *limiter)
 
 uint32_t keys_waiting(const struct limiter *limiter)
 {
-	uint32_t waiting = 0;
+	return limiter->keys ? limiter->keys->waiters : 0;
+}
 
-	for (struct limiter *key = NULL; (key = keys_next_open(limiter, key));)
-		waiting += key->turns.queue.length + slots_waiting(key);
-	return waiting;
+void keys_count_waiter(struct limiter *inflated, bool joins)
+{
+	struct inflated *key = (struct inflated *)inflated;
+	struct keys *keys = inflated->parent->keys;
+
+	if (joins) {
+		keys->waiters++;
+		if (!key->waiters++)
+			list_append(&keys->waiting, &key->waiting);
+	} else {
+		keys->waiters--;
+		if (!--key->waiters)
+			list_remove(&keys->waiting, &key->waiting);
+	}
+}
+
+struct limiter *keys_next_waiting(const struct limiter *limiter, struct limiter *key)
+{
+	struct inflated *next;
+
+	if (!limiter->keys)
+		return NULL;
+	next = key ? list_next((struct inflated *)key, waiting)
+		   : list_first(&limiter->keys->waiting, struct inflated, waiting);
+	return next ? &next->limiter : NULL;
 }
 
 struct limiter *keys_next_open(const struct limiter *limiter, const struct limiter *key)
@@ -612,11 +637,15 @@ bool keys_follow(struct schedule *schedule, struct limiter *limiter, bool full,
 	tuned = add_tuning(schedule, keys, full, first);
 	units_tuned = key_units_follow(keys, full, schedule->now_ns);
 	overridden = key_overrides_follow(schedule, keys, full);
+	key_memory_plan(schedule, keys, 0);
+	/* Without a share of a fleet keys that are open depend on nothing else. */
+	if (!limiter->holding && !tuned && !units_tuned && !overridden &&
+	    !memcmp(old, &keys->settings, sizeof(*old)))
+		return false;
 	for (struct key *k = key_memory_oldest(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
 		follow_open(schedule, keys, k, first && tuned);
 		own |= ((struct inflated *)k->inflated)->own != NULL;
 	}
-	key_memory_plan(schedule, keys, 0);
 	return tuned || units_tuned || own ||
 	       memcmp(old->limits, keys->settings.limits, sizeof(old->limits)) != 0 || overridden ||
 	       old->enforcement != keys->settings.enforcement ||

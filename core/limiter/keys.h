@@ -88,6 +88,8 @@ struct keys {
 	struct chains by_name;
 	struct key_list lists[KEY_LISTS];
 	struct list owing;    /* of idle keys that owe, the oldest first */
+	struct list waiting;  /* of open keys in which readers or openers wait */
+	uint32_t waiters;     /* in all of them */
 	struct heap_node due; /* in the schedule's forgets */
 	struct tunings tunings;
 	struct settings settings; /* of each key that is open */
@@ -160,7 +162,14 @@ uint64_t keys_whole_burst(const struct limiter *inflated, uint32_t i);
 uint32_t keys_count(const struct limiter *limiter);
 uint32_t keys_waiting(const struct limiter *limiter);
 
-/* Returns the open key after @key, or the first (NULL); NULL: there are no more. */
+/* Counts a reader or opener that waits in the open key @inflated: it @joins, or it has left. */
+void keys_count_waiter(struct limiter *inflated, bool joins);
+
+/*
+ * Return the open key after @key, or the first (NULL); of those in which a reader or opener waits,
+ * or of all, which may be very many. NULL: there are no more.
+ */
+struct limiter *keys_next_waiting(const struct limiter *limiter, struct limiter *key);
 struct limiter *keys_next_open(const struct limiter *limiter, const struct limiter *key);
 
 /*

@@ -590,7 +590,6 @@ void limiter_hear(struct schedule *schedule, struct limiter *limiter, const stru
 		    (!l->learning || l->settings->adapt.kind == ADAPT_NONE))
 			slots_throttled(schedule, l);
 	}
-	limiter_settle(schedule, limiter);
 }
 
 void limiter_adopt(struct schedule *schedule, struct limiter *limiter,

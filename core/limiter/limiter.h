@@ -49,7 +49,7 @@ void limiter_follow(struct schedule *schedule, struct limiter *limiter, const st
 
 /*
  * Notes how work in @limiter went, and so in all above it; of a quota that the service told of, in
- * @limiter alone, whose learning is not NULL then.
+ * @limiter alone, whose learning is not NULL then. limiter_settle() has to follow.
  */
 void limiter_hear(struct schedule *schedule, struct limiter *limiter,
 		  const struct outcome *outcome);

@@ -1,6 +1,7 @@
 /* turns - whose turn it is, see turns.h. */
 #include "core/limiter/turns.h"
 #include "core/limiter/holding.h"
+#include "core/limiter/keys.h"
 #include "core/limiter/slots.h"
 #include "core/limiter/units.h"
 #include "core/limiter/usage.h"
@@ -99,6 +100,8 @@ static void count_waiter(const struct schedule *schedule, const struct turn_rule
 	int one = joins ? 1 : -1, more = length == joins ? one : 0;
 	struct turns *below = NULL;
 
+	if (waiter->limiter->is_key)
+		keys_count_waiter(waiter->limiter, joins);
 	for (struct limiter *l = waiter->limiter; !limiter_is_root(l); l = l->parent) {
 		struct turns *turns = turns_of(l, rules);
 		struct order *order = turns->order;

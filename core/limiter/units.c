@@ -71,10 +71,12 @@ static void count_below(const struct limiter *above, const struct limiter *limit
 		if (limiter->partitions[i])
 			count_queue(above, limiter->partitions[i]);
 	}
-	for (struct limiter *key = NULL; (key = keys_next_open(limiter, key));)
+	for (struct limiter *key = NULL; (key = keys_next_waiting(limiter, key));)
 		count_queue(above, key);
-	for (const struct limiter *l = limiter->first_child; l; l = l->next_sibling)
-		count_below(above, l);
+	for (const struct limiter *l = limiter->first_child; l; l = l->next_sibling) {
+		if (l->turns.waiting)
+			count_below(above, l);
+	}
 }
 
 void units_recount(struct limiter *limiter)

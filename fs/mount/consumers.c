@@ -9,9 +9,11 @@
 #include "core/limiter/usage.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { CONSUMERS_SHOWN = 64, FILES_SEEN = 100000 };
+/* More files, or waiters, than FILES_SEEN are not looked at: that takes the loop 1 ms. */
+enum { CONSUMERS_SHOWN = 64, FILES_SEEN = 8192 };
 
 /* The waiters and slots of each line of a tally. */
 struct present {
@@ -45,21 +47,51 @@ void consumers_note(struct handle *handle)
 	usage_tally(owner_of(handle->limiter), &line);
 }
 
-/* Adds what was granted through files that are open. */
-static void add_open_files(const struct daemon *daemon, const struct limiter *limiter,
-			   struct tally *tally)
-{
-	const struct handle *handle = list_first(&daemon->open, struct handle, link);
+/* The files of a limiter, its partitions and keys that are open: as many as are looked at. */
+struct files {
+	const struct handle *at[FILES_SEEN];
+	uint32_t count;
+};
 
-	for (uint32_t seen = 0; handle && seen < FILES_SEEN;
-	     handle = list_next(handle, link), seen++) {
+static void add_files_of(struct files *files, const struct limiter *limiter)
+{
+	const struct handle *handle = list_first(&limiter->files, struct handle, link);
+
+	for (; handle && files->count < FILES_SEEN; handle = list_next(handle, link))
+		files->at[files->count++] = handle;
+}
+
+/* Finds the open files of @limiter: from malloc, or NULL. */
+static struct files *find_files(const struct limiter *limiter)
+{
+	struct files *files = malloc(sizeof(*files));
+
+	if (!files)
+		return NULL;
+	files->count = 0;
+	add_files_of(files, limiter);
+	for (uint32_t i = 0; i < limiter->partition_room; i++) {
+		if (limiter->partitions[i])
+			add_files_of(files, limiter->partitions[i]);
+	}
+	for (const struct limiter *key = NULL;
+	     files->count < FILES_SEEN && (key = keys_next_open(limiter, key));)
+		add_files_of(files, key);
+	return files;
+}
+
+/* Adds the openers of @files, and what was granted through them. */
+static void add_openers(struct tally *tally, const struct files *files)
+{
+	for (uint32_t i = 0; i < files->count; i++) {
+		const struct handle *handle = files->at[i];
 		struct tally_line line;
 
-		if (!handle->row->kind->takes || handle->limiter->removed ||
-		    owner_of(handle->limiter) != limiter)
+		if (!handle->row->kind->takes && !handle->slot.limiter)
 			continue;
 		line = line_of(handle->limiter, handle->uid, handle->kept->pid);
-		line.granted = handle->taken;
+		if (handle->row->kind->takes)
+			line.granted = handle->taken;
 		(void)tally_add(tally, &line);
 	}
 }
@@ -102,7 +134,7 @@ static void count_queue(const struct tally *tally, struct present *present,
 		count_waiter(tally, present, waiter_of_turn(turn));
 }
 
-static void count_present(const struct daemon *daemon, struct limiter *limiter,
+static void count_present(const struct limiter *limiter, const struct files *files,
 			  const struct tally *tally, struct present *present)
 {
 	uint32_t room = FILES_SEEN;
@@ -114,29 +146,18 @@ static void count_present(const struct daemon *daemon, struct limiter *limiter,
 		if (limiter->partitions[i])
 			count_queue(tally, present, &limiter->partitions[i]->turns.queue, &room);
 	}
-	for (struct limiter *key = NULL; room && (key = keys_next_open(limiter, key));) {
+	for (struct limiter *key = NULL; room && (key = keys_next_waiting(limiter, key));) {
 		count_queue(tally, present, &key->turns.queue, &room);
 		if (key->slots)
 			count_queue(tally, present, &key->slots->turns.queue, &room);
 	}
-	for (struct handle *h = NULL; (h = slot_next(daemon, limiter, h));) {
-		const struct tally_line line = line_of(h->slot.limiter, h->uid, 0);
-		uint32_t place = find_place(tally, &line);
+	for (uint32_t i = 0; i < files->count; i++) {
+		const struct handle *handle = files->at[i];
+		const struct tally_line line = line_of(handle->limiter, handle->uid, 0);
+		uint32_t place = handle->slot.limiter ? find_place(tally, &line) : TALLY_MAX;
 
-		if (owner_of(h->slot.limiter) == limiter && place < TALLY_MAX)
+		if (place < TALLY_MAX)
 			present->slots[place]++;
-	}
-}
-
-/* Adds the holders of slots and the openers, of whom no token was granted. */
-static void add_holders(const struct daemon *daemon, const struct limiter *limiter,
-			struct tally *tally)
-{
-	for (struct handle *h = NULL; (h = slot_next(daemon, limiter, h));) {
-		const struct tally_line line = line_of(h->slot.limiter, h->uid, h->kept->pid);
-
-		if (owner_of(h->slot.limiter) == limiter)
-			(void)tally_add(tally, &line);
 	}
 }
 
@@ -158,17 +179,20 @@ static void show_line(FILE *out, const struct daemon *daemon, const struct tally
 void consumers_show(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	struct limiter *limiter = node->limiter;
+	struct files *files = find_files(limiter);
 	struct present present = {0};
 	struct tally tally = {0};
 
 	(void)uid;
 	engine_refresh(&daemon->engine, limiter, clock_ns());
-	if (limiter->usage && tally_copy(&limiter->usage->tally, &tally))
+	if (!files || (limiter->usage && tally_copy(&limiter->usage->tally, &tally))) {
+		free(files);
 		return;
-	add_open_files(daemon, limiter, &tally);
-	add_holders(daemon, limiter, &tally);
+	}
+	add_openers(&tally, files);
 	tally_sort(&tally);
-	count_present(daemon, limiter, &tally, &present);
+	count_present(limiter, files, &tally, &present);
+	free(files);
 	for (uint32_t i = 0; i < tally.count && i < CONSUMERS_SHOWN; i++)
 		show_line(out, daemon, &tally.lines[i], present.waiting[i], present.slots[i]);
 	if (tally.count > CONSUMERS_SHOWN)

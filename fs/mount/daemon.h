@@ -51,7 +51,6 @@ struct daemon {
 	struct events events;
 	struct state *state; /* borrowed: the knowledge for a successor */
 	struct handle_table handles;
-	struct list open;		    /* every open file */
 	struct list watched;		    /* open files that a poll found to block, see await.h */
 	struct handle *freezer;		    /* the open file that freezes, see frozen.h, or NULL */
 	struct list slots;		    /* open files that hold a slot, see slot.h */

@@ -96,8 +96,6 @@ const struct node_kind FROZEN_FILE = {
 
 void frozen_show(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	const struct handle *handle = list_first(&daemon->open, struct handle, link);
-
 	(void)node;
 	(void)uid;
 	for (uint32_t i = 0; i < daemon->pending.size; i++) {
@@ -106,8 +104,10 @@ void frozen_show(FILE *out, struct daemon *daemon, const struct node *node, uint
 				fprintf(out, "%" PRIu32 "\n", p->pid);
 		}
 	}
-	for (; handle; handle = list_next(handle, link)) {
-		if (handle->poll_pid && handle != daemon->freezer)
+	for (uint32_t i = 0; i < daemon->handles.size; i++) {
+		const struct handle *handle = daemon->handles.at[i];
+
+		if (handle && handle->poll_pid && handle != daemon->freezer)
 			fprintf(out, "%" PRIu32 "\n", handle->poll_pid);
 	}
 }

@@ -169,7 +169,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	handle->uid = uid;
 	users_add(&daemon->engine.users, handle->uid, BOUND_FILES);
 	handle->position = node->row->kind->takes ? 0 : daemon->events.end;
-	list_prepend(&daemon->open, &handle->link);
+	list_prepend(&limiter->files, &handle->link);
 	return handle;
 }
 
@@ -233,7 +233,7 @@ static void drop_text(struct daemon *daemon, struct handle *handle)
 
 void handle_close(struct daemon *daemon, struct handle *handle)
 {
-	list_remove(&daemon->open, &handle->link);
+	list_remove(&handle->limiter->files, &handle->link);
 	stop_watching(daemon, handle);
 	if (daemon->freezer == handle)
 		frozen_end(daemon);
@@ -262,9 +262,11 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 
 void handle_close_all(struct daemon *daemon)
 {
-	struct handle *handle;
+	for (uint32_t i = 0; i < daemon->handles.size; i++) {
+		struct handle *handle = daemon->handles.at[i];
 
-	while ((handle = list_first(&daemon->open, struct handle, link))) {
+		if (!handle)
+			continue;
 		if (handle->slot.limiter)
 			slots_close(&daemon->engine.schedule, &handle->slot, !handle->lost);
 		if (handle->polling)

@@ -349,7 +349,7 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 			show_queue(out, daemon, node->limiter->partitions[i],
 				   &node->limiter->partitions[i]->turns.queue, &room);
 	}
-	for (struct limiter *key = NULL; room && (key = keys_next_open(node->limiter, key));) {
+	for (struct limiter *key = NULL; room && (key = keys_next_waiting(node->limiter, key));) {
 		show_queue(out, daemon, key, &key->turns.queue, &room);
 		if (key->slots)
 			show_queue(out, daemon, key, &key->slots->turns.queue, &room);

@@ -287,7 +287,7 @@ static uint32_t tell_members(const struct telling *telling)
 			told += tell_member(telling, limiter->partitions[i]);
 	}
 	for (struct limiter *key = NULL;
-	     told < MEMBERS_SHOWN && (key = keys_next_open(limiter, key));)
+	     told < MEMBERS_SHOWN && (key = keys_next_waiting(limiter, key));)
 		told += tell_member(telling, key);
 	return told;
 }

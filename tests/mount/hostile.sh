@@ -268,7 +268,7 @@ case_a_user_who_changes_without_end_pushes_out_no_change_of_another() {
 	mkdir "$m/theirs"
 	chown nobody "$m/theirs"
 	flood() {
-		as_nobody sh -c 'for i in $(seq 3000); do echo "$i/s" > "$1/theirs/rate"; done' sh "$m"
+		as_nobody sh -c 'for i in $(seq 3000); do echo "$i/s" > "$0/rate"; done' "$m/theirs"
 	}
 	changes() {
 		echo 5/s > "$m/other/rate"

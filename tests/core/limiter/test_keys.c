@@ -138,6 +138,44 @@ static void test_readers_of_keys_are_served_first_come_first_served_by_the_limit
 	stage_close(&stage);
 }
 
+static void test_keys_in_which_readers_wait_are_found_among_all_that_are_open(void **state)
+{
+	static const char *const names[] = {"w", "x", "y", "z"};
+	struct limiter *a, *keys[COUNT(names)];
+	struct guest first, second, third;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "key_rate=1/s");
+	assert_null(keys_next_waiting(a, NULL));
+	for (size_t i = 0; i < COUNT(names); i++)
+		keys[i] = open_key(&stage, a, names[i], 0);
+	assert_null(keys_next_waiting(a, NULL));
+	assert_int_equal(stage_try(&stage, keys[3], 1, 0), 0);
+	assert_int_equal(stage_try(&stage, keys[1], 1, 0), 0);
+	assert_int_equal(stage_ask(&stage, &first, keys[3], 1, 0), WAITING);
+	assert_int_equal(stage_ask(&stage, &second, keys[1], 2, 0), WAITING);
+	assert_int_equal(stage_ask(&stage, &third, keys[3], 1, 0), WAITING);
+	assert_ptr_equal(keys_next_waiting(a, NULL), keys[3]);
+	assert_ptr_equal(keys_next_waiting(a, keys[3]), keys[1]);
+	assert_null(keys_next_waiting(a, keys[1]));
+	assert_int_equal(keys_waiting(a), 3);
+	/* One of two is granted; the key stays until the other one has left, too. */
+	stage_run(&stage, SEC);
+	assert_int_equal(first.waiter.outcome, 0);
+	assert_ptr_equal(keys_next_waiting(a, NULL), keys[3]);
+	engine_cancel(&stage.engine, &third.waiter);
+	assert_ptr_equal(keys_next_waiting(a, NULL), keys[1]);
+	assert_int_equal(keys_waiting(a), 1);
+	engine_cancel(&stage.engine, &second.waiter);
+	assert_null(keys_next_waiting(a, NULL));
+	stage_remove(&stage, a);
+	for (size_t i = 0; i < COUNT(names); i++)
+		shut(&stage, keys[i]);
+	stage_close(&stage);
+}
+
 static void test_one_key_out_of_tokens_holds_up_no_other(void **state)
 {
 	struct limiter *a, *greedy, *other;
@@ -945,6 +983,7 @@ int main(void)
 		cmocka_unit_test(test_a_token_of_a_key_is_also_one_of_the_limiter_and_all_above),
 		cmocka_unit_test(
 			test_readers_of_keys_are_served_first_come_first_served_by_the_limiter),
+		cmocka_unit_test(test_keys_in_which_readers_wait_are_found_among_all_that_are_open),
 		cmocka_unit_test(test_one_key_out_of_tokens_holds_up_no_other),
 		cmocka_unit_test(test_two_openings_of_a_key_share_its_bucket),
 		cmocka_unit_test(test_counters_of_a_key_stay_while_it_is_remembered),
