@@ -37,6 +37,7 @@ enum {
 	LOOK_MEAN_MAX_NS = 100000,
 	TIME_CAP_NS = 1000000, /* longer times between requests count as this one */
 	TIME_WEIGHT = 8,       /* of the mean against the newest time */
+	PAGES_MAX = 256,       /* of a request; the kernel allows no more, if it is not told to */
 };
 
 /* Set in the unique number of a request that the kernel sends again. */
@@ -46,6 +47,7 @@ static struct {
 	int descriptors[CHANNELS]; /* the first is the session's */
 	unsigned int count;
 	unsigned int turn;
+	bool begun; /* the first request, FUSE_INIT, is answered */
 } channels;
 
 _Thread_local uint8_t channel_of_thread;
@@ -92,10 +94,27 @@ static ssize_t receive_request(int descriptor, void *bytes, size_t size, void *u
 	return length;
 }
 
+/*
+ * Asks the kernel in @answer, to FUSE_INIT, for pages in a request. A write takes one for each of
+ * its pieces, however short, and libfuse asks for as many as the bytes of the longest write fill.
+ */
+static void ask_for_pages(const struct iovec *answer)
+{
+	struct fuse_init_out *init = answer->iov_base;
+
+	if (answer->iov_len >= sizeof(*init) && init->flags & FUSE_MAX_PAGES)
+		init->max_pages = PAGES_MAX;
+}
+
 static ssize_t send_reply(int descriptor, struct iovec *parts, int count, void *userdata)
 {
 	(void)descriptor;
 	(void)userdata;
+	if (!channels.begun) {
+		channels.begun = true;
+		if (count > 1)
+			ask_for_pages(&parts[1]);
+	}
 	return writev(channels.descriptors[channel_of_thread], parts, count);
 }
 

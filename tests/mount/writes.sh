@@ -81,6 +81,39 @@ for rate in b"5/s\n", b"6/s", b"7/s\n":
 os.close(fd)'
 }
 
+# in_pieces FILE: writes standard input at once, in a piece for each byte; says how many are taken.
+in_pieces() {
+	python3 -c '
+import os, sys
+text = sys.stdin.buffer.read()
+fd = os.open(sys.argv[1], os.O_WRONLY)
+print(os.writev(fd, [text[i:i + 1] for i in range(len(text))]))' "$1"
+}
+
+case_as_many_as_256_pieces_of_one_write_are_one_command() {
+	[[ $("$RATEFS" --version) != *' 3.1'[0-3].* ]] || skip 'libfuse before 3.14'
+	start
+	local size
+	limiter orders 500/s
+	for size in 32 33 37 256; do
+		is 'bytes taken' "$(printf "%${size}s" "$size/s" | in_pieces "$m/orders/rate")" \
+			"$size"
+		is rate "$(cat "$m/orders/rate")" "$size/s"
+	done
+	is 'bytes of a config' \
+		"$(printf 'rate=7/s\nburst=%241s' 9 | in_pieces "$m/orders/config")" 256
+	is settings "$(cat "$m/orders/rate" "$m/orders/burst")" $'7/s\n9'
+	is 'bytes of a charge' "$(printf '%256s' 3 | in_pieces "$m/orders/charge")" 256
+	is 'bytes of a report' "$(printf 'ok %252s\n' 5 | in_pieces "$m/orders/feedback")" 256
+	counts orders ok 5
+	# The pieces behind them are a command of their own.
+	is 'bytes taken' "$(printf '8/s%253s12' '' | in_pieces "$m/orders/rate")" 258
+	is rate "$(cat "$m/orders/rate")" 12/s
+	is 'bytes taken' "$(printf '8/s%254s' '' | in_pieces "$m/orders/rate")" 256
+	is rate "$(cat "$m/orders/rate")" 8/s
+	like 'last error' "$(cat "$m/last_error")" 'no value'
+}
+
 case_white_space_at_both_ends_is_ignored() {
 	start
 	limiter orders 500/s
