@@ -94,6 +94,7 @@ static int serve_mount(struct server *server)
 
 	if (begin_service(server))
 		return -1;
+	mount_stop_waiting(server->hello.background);
 	if (server->hello.background)
 		log_leave_terminal();
 	log_info("%s serves %s", daemon->options->source, daemon->options->mountpoint);
@@ -302,8 +303,10 @@ static int run_server(int control, int argc, char *argv[])
 	prctl(PR_SET_NAME, "ratefs");
 	if (server_hear(control, &server.hello, &descriptor))
 		return EXIT_FAILURE;
-	if (server.hello.background && server.hello.starts)
-		log_to_syslog();
+	if (!server.hello.background)
+		log_prepare();
+	if (server.hello.starts)
+		mount_stop_waiting(server.hello.background);
 	status = options_parse(&options, argc, argv);
 	if (status)
 		goto out;

@@ -264,6 +264,7 @@ static void give_mount(struct keeper *keeper)
 static void server_is_ready(struct keeper *keeper)
 {
 	keeper->ready_ns = clock_ns();
+	mount_stop_waiting(keeper->hello.background);
 	if (keeper->before >= 0) {
 		close(keeper->before);
 		keeper->before = -1;
@@ -595,6 +596,8 @@ int keeper_run(struct options *options, int argc, char *argv[], int ready)
 					     .gid = getgid(),
 					     .background = ready >= 0};
 	keeper.status = EXIT_FAILURE;
+	if (ready < 0)
+		log_prepare();
 	if (!prepare_keeper(&keeper, argc, argv)) {
 		keeper.status = EXIT_SUCCESS;
 		keep_mount(&keeper);

@@ -8,7 +8,32 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+enum { MESSAGE_TEXT = 1024 };
+
+/* Logs a message of libfuse, most of which end in a newline. */
+__attribute__((format(printf, 2, 0))) static void on_message(enum fuse_log_level level,
+							     const char *format, va_list arguments)
+{
+	char text[MESSAGE_TEXT];
+
+	vsnprintf(text, sizeof(text), format, arguments);
+	text[strcspn(text, "\n")] = '\0';
+	if (level <= FUSE_LOG_ERR)
+		log_error("%s", text);
+	else if (level == FUSE_LOG_WARNING)
+		log_warning("%s", text);
+	else
+		log_info("%s", text);
+}
+
+void mount_stop_waiting(bool background)
+{
+	fuse_set_log_func(on_message);
+	log_stop_waiting(background);
+}
 
 int mount_init(struct daemon *daemon, struct options *options, struct source *source,
 	       struct state *state, const struct owner *root)

@@ -14,6 +14,11 @@ int mount_init(struct daemon *daemon, struct options *options, struct source *so
 	       struct state *state, const struct owner *root);
 void mount_free(struct daemon *daemon);
 
+/*
+ * Begins to lose messages rather than to wait, see log_stop_waiting(): ours and those of libfuse.
+ */
+void mount_stop_waiting(bool background);
+
 /* Makes a session for @options that is not mounted. 0, or the exit status after a message. */
 int mount_session(struct fuse_session **session, struct options *options, struct daemon *daemon);
 

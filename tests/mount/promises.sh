@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Promises of the manual that no other case looks at: the state after a crash, a slow disk, syslog,
-# lost events, the sticky bit, and the odd ways to write options.
+# Promises of the manual that no other case looks at: the state after a crash, a slow disk, lost
+# events, the sticky bit, and the odd ways to write options.
 
 tokens_are() { is "tokens of $1" "$(tokens "$1")" "$2"; }
 
@@ -63,37 +63,6 @@ case_a_disk_that_is_slow_makes_a_write_time_out_and_is_followed() {
 	stop
 	start "local:$d/kept"
 	is 'the rate that was kept' "$(cat "$m/orders/rate")" 6/s
-}
-
-case_in_the_background_messages_go_to_syslog() {
-	# A /dev of its own, so that nobody else's log is there.
-	mkdir "$d/dev"
-	mount -t tmpfs none "$d/dev"
-	mknod -m 666 "$d/dev/null" c 1 3
-	mknod -m 666 "$d/dev/fuse" c 10 229
-	mknod -m 666 "$d/dev/urandom" c 1 9
-	mkdir "$d/dev/shm"
-	mount --move "$d/dev" /dev
-	python3 - > "$d/syslog" <<- 'EOF' &
-		import socket
-		log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-		log.bind("/dev/log")
-		while True:
-		    print(log.recv(8192), flush=True)
-	EOF
-	local listener=$!
-	eventually 20 test -S /dev/log || fail 'no /dev/log'
-	"$RATEFS" "local:$d/kept" "$m" > "$d/said" 2>&1
-	mkdir "$m/orders"
-	eventually 10 grep -q serves "$d/syslog" ||
-		fail "syslog: $(cat "$d/syslog"), standard error: $(cat "$d/said")"
-	umount "$m"
-	eventually 20 grep -q 'the mount has ended' "$d/syslog" || fail "syslog: $(cat "$d/syslog")"
-	# <30> is facility daemon, priority info.
-	like 'first line' "$(head -n 1 "$d/syslog")" "^b'<30>.*ratefs\[[0-9]+\]: "
-	is 'standard error' "$(cat "$d/said")" ''
-	kill $listener
-	wait $listener 2> /dev/null || :
 }
 
 retune() { echo "$1" 2> /dev/null > "$m/orders/rate"; }
