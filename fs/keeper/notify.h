@@ -6,6 +6,7 @@
 
 /*
  * Tell that the tree answers, or that the end has begun. Without a service manager they do nothing.
+ * They wait for one that reads nothing for 5 s at most, and warn then.
  */
 void notify_ready(void);
 void notify_stopping(void);

@@ -184,3 +184,22 @@ os.execvp(sys.argv[2], sys.argv[2:])' "$d/holder" "$RATEFS" -f -o debug local "$
 	holder=$(cat "$d/holder")
 	kill "$holder"
 }
+
+case_a_service_manager_that_reads_nothing_stops_nobody() {
+	python3 -c '
+import signal, socket, sys
+manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+manager.bind(sys.argv[1])
+try:
+    while True:
+        other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        other.sendto(b"", socket.MSG_DONTWAIT, sys.argv[1])
+except BlockingIOError: open(sys.argv[2], "w")
+signal.pause()' "$d/manager" "$d/full" & local manager=$!
+	eventually 20 test -e "$d/full" || fail 'it is not full'
+	NOTIFY_SOCKET=$d/manager start
+	eventually 20 grep -q "cannot notify '$d/manager'" "$d/log" || fail 'it says nothing'
+	stop
+	kill $manager
+	wait $manager 2> /dev/null || :
+}
