@@ -110,7 +110,6 @@ static int serve_mount(struct server *server)
 	if (server->sources.local)
 		local_stop(server->sources.local);
 	pages_finish(daemon);
-	events_finish(&daemon->events);
 	mount_end(daemon);
 	return 0;
 }

@@ -81,7 +81,7 @@ struct limiter {
 	uint32_t references; /* held by callers: the memory stays until they are gone */
 	uint32_t made_s;     /* seconds since the engine began */
 	uint32_t uid, gid;
-	struct list files;  /* the caller's: of it, a key or a partition, that are open */
+	struct list files;  /* the caller's: open ones through which it is used */
 	uint32_t unit;	    /* the caller's: of what it keeps for a successor */
 	uint32_t pollers;   /* in the queues of this limiter and its descendants */
 	uint16_t partition; /* as partition @partition - 1 of the parent, or 0 */

@@ -48,7 +48,7 @@ void log_prepare(void)
 	struct stat file;
 
 	/* A file on a disk never waits for a reader, and sockets are asked not to wait. */
-	if (!fstat(STDERR_FILENO, &file) && (S_ISFIFO(file.st_mode) || S_ISCHR(file.st_mode)))
+	if (!fstat(STDERR_FILENO, &file) && (S_ISFIFO(file.st_mode) || isatty(STDERR_FILENO)))
 		log_unwaited = open("/proc/self/fd/2",
 				    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
@@ -172,12 +172,14 @@ __attribute__((format(printf, 3, 0))) static void log_line(enum log_level level,
 							   const char *format, va_list arguments)
 {
 	char text[LINE_BYTES];
+	int err = errno;
 
 	if (level > log_most)
 		return;
 	if (log_way != LOG_WAITS) {
 		vsnprintf(text, sizeof(text), format, arguments);
 		send_or_count(priority, text);
+		errno = err;
 		return;
 	}
 	flockfile(stderr);

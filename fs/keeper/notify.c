@@ -35,8 +35,9 @@ static void notify_manager(const char *state)
 		address.sun_path[0] = '\0';
 	file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (file < 0 || setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) ||
-	    sendto(file, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address,
-		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
+	    TEMP_FAILURE_RETRY(sendto(
+		    file, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length))) < 0)
 		log_warning("cannot notify '%s': %s", name, strerror(errno));
 	if (file >= 0)
 		close(file);

@@ -47,7 +47,7 @@ void consumers_note(struct handle *handle)
 	usage_tally(owner_of(handle->limiter), &line);
 }
 
-/* The files of a limiter, its partitions and keys that are open: as many as are looked at. */
+/* The files of a limiter, its partitions and keys through which tokens and slots are had. */
 struct files {
 	const struct handle *at[FILES_SEEN];
 	uint32_t count;
@@ -65,6 +65,7 @@ static void add_files_of(struct files *files, const struct limiter *limiter)
 static struct files *find_files(const struct limiter *limiter)
 {
 	struct files *files = malloc(sizeof(*files));
+	uint32_t keys = 0;
 
 	if (!files)
 		return NULL;
@@ -75,7 +76,7 @@ static struct files *find_files(const struct limiter *limiter)
 			add_files_of(files, limiter->partitions[i]);
 	}
 	for (const struct limiter *key = NULL;
-	     files->count < FILES_SEEN && (key = keys_next_open(limiter, key));)
+	     keys++ < FILES_SEEN && (key = keys_next_open(limiter, key));)
 		add_files_of(files, key);
 	return files;
 }
@@ -88,7 +89,7 @@ static void add_openers(struct tally *tally, const struct files *files)
 		struct tally_line line;
 
 		if (!handle->row->kind->takes && !handle->slot.limiter)
-			continue;
+			continue; /* an opener that waits */
 		line = line_of(handle->limiter, handle->uid, handle->kept->pid);
 		if (handle->row->kind->takes)
 			line.granted = handle->taken;

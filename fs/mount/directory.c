@@ -279,6 +279,8 @@ void directory_unlink(fuse_req_t request, fuse_ino_t parent, const char *name)
 	fuse_reply_err(request, err ? -err : EPERM);
 }
 
+enum { LISTING_MAX = 131072 }; /* bytes: a newer kernel asks for more, which holds up others */
+
 /* Entries of a directory, for one readdir. */
 struct entries {
 	struct node_listing listing; /* first */
@@ -339,7 +341,7 @@ void directory_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 	const struct caller *caller = request_caller(request);
 	/* The begin of a listing waits; its other parts are of the same look. */
 	const struct look look = {.directory = ino,
-				  .size = size,
+				  .size = size < LISTING_MAX ? size : LISTING_MAX,
 				  .offset = offset,
 				  .caller = offset ? NULL : caller,
 				  .act = list_names};

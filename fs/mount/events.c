@@ -117,21 +117,22 @@ bool events_wait_for(const struct events *events, const struct viewer *viewer, u
 size_t events_read(const struct events *events, const struct viewer *viewer, uint64_t *position,
 		   char *text, size_t size)
 {
-	const struct event_line *line = skip_lines(events, viewer, position);
-	uint64_t start = line ? line->start : events->end;
+	const struct event_line *line;
 	size_t offset, length;
 
-	if (*position < start) {
+	while ((line = skip_lines(events, viewer, position)) ? *position < line->start
+							     : *position < events->end) {
+		uint64_t start = line ? line->start : events->end;
 		char lost[64];
 
 		length = (size_t)snprintf(lost, sizeof(lost), "lost %llu bytes\n",
 					  (unsigned long long)(start - *position));
 		*position = start;
+		/* It is told whole, or not at all. */
 		if (length <= size) {
 			memcpy(text, lost, length);
 			return length;
 		}
-		line = skip_lines(events, viewer, position);
 	}
 	if (!line)
 		return 0;

@@ -130,6 +130,12 @@ static bool copy_amounts(struct handle *handle, const struct amounts *amounts)
 	return handle->amounts;
 }
 
+/* Tells whether tokens or slots are had through @handle. */
+static bool is_had_by(const struct handle *handle)
+{
+	return handle->row->kind->takes || handle->row->kind->open_waits;
+}
+
 /* Makes a handle of @node for @uid, without a number. */
 static struct handle *new_handle(struct daemon *daemon, const struct node *node, uint32_t uid)
 {
@@ -169,7 +175,8 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	handle->uid = uid;
 	users_add(&daemon->engine.users, handle->uid, BOUND_FILES);
 	handle->position = node->row->kind->takes ? 0 : daemon->events.end;
-	list_prepend(&limiter->files, &handle->link);
+	if (is_had_by(handle))
+		list_prepend(&limiter->files, &handle->link);
 	return handle;
 }
 
@@ -233,7 +240,8 @@ static void drop_text(struct daemon *daemon, struct handle *handle)
 
 void handle_close(struct daemon *daemon, struct handle *handle)
 {
-	list_remove(&handle->limiter->files, &handle->link);
+	if (is_had_by(handle))
+		list_remove(&handle->limiter->files, &handle->link);
 	stop_watching(daemon, handle);
 	if (daemon->freezer == handle)
 		frozen_end(daemon);

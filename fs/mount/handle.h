@@ -54,7 +54,7 @@ struct handle {
 	struct trigger *trigger;      /* owned; pressure: the threshold, or NULL */
 	struct fuse_pollhandle *poll; /* owned; the poll to be told */
 	uint32_t poll_pid;	      /* its thread, as it was last asked; 0: it does not wait */
-	struct list_link link;	      /* in limiter->files */
+	struct list_link link;	      /* in limiter->files, if tokens or slots are had by it */
 	bool watched;		      /* in daemon->watched */
 	struct list_link watch;	      /* there; of an open slot: in daemon->slots */
 };

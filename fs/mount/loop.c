@@ -97,6 +97,7 @@ static ssize_t receive_request(int descriptor, void *bytes, size_t size, void *u
 /*
  * Asks the kernel in @answer, to FUSE_INIT, for pages in a request. A write takes one for each of
  * its pieces, however short, and libfuse asks for as many as the bytes of the longest write fill.
+ * A read of as many pages comes in one request, too.
  */
 static void ask_for_pages(const struct iovec *answer)
 {

@@ -51,6 +51,7 @@ int mount_init(struct daemon *daemon, struct options *options, struct source *so
 void mount_free(struct daemon *daemon)
 {
 	handle_close_all(daemon);
+	events_finish(&daemon->events);
 	node_free(daemon);
 	daemon_free(daemon);
 }

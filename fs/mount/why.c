@@ -16,7 +16,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MEMBERS_SHOWN = 8 }; /* keys and partitions with readers that are short */
+/* Keys and partitions with readers that are short; no more keys are looked at for them. */
+enum { MEMBERS_SHOWN = 8, KEYS_SEEN = 1024 };
 
 /* The text in the making. */
 struct telling {
@@ -280,14 +281,15 @@ static bool tell_member(const struct telling *telling, struct limiter *member)
 static uint32_t tell_members(const struct telling *telling)
 {
 	struct limiter *limiter = telling->limiter;
-	uint32_t told = 0;
+	uint32_t told = 0, seen = 0;
 
 	for (uint32_t i = 0; i < limiter->partition_room && told < MEMBERS_SHOWN; i++) {
 		if (limiter->partitions[i])
 			told += tell_member(telling, limiter->partitions[i]);
 	}
 	for (struct limiter *key = NULL;
-	     told < MEMBERS_SHOWN && (key = keys_next_waiting(limiter, key));)
+	     told < MEMBERS_SHOWN && seen < KEYS_SEEN && (key = keys_next_waiting(limiter, key));
+	     seen++)
 		told += tell_member(telling, key);
 	return told;
 }

@@ -360,7 +360,6 @@ void server_stop(struct server *server)
 		FUZZ_CHECK(!server->asked[i]);
 	local_stop(server->source);
 	pages_finish(&server->daemon);
-	events_finish(&server->daemon.events);
 	mount_end(&server->daemon);
 	end_source(server);
 	close(server->kernel);

@@ -2,6 +2,7 @@
 # What one user does to the daemon must not reach another, nor its memory. Times are compared with
 # those from before, generously.
 
+reader=() # of events, in follow()
 nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
 as_nobody() { "${nobody[@]}" "$@"; }
 
@@ -249,16 +250,16 @@ case_many_followers_of_events_hold_up_no_other() {
 	like got "$(cat "$d/got")" '^granted 5000 '
 }
 
-# follow COMMAND…: a reader of `events`, who has read the head before COMMAND runs, goes on once it
-# is done.
+# follow BYTES COMMAND…: a reader of `events`, who has read the head before COMMAND runs, goes on
+# once it is done, with as many BYTES in each read.
 follow() {
-	/usr/bin/python3 - "$m/events" "$@" << 'END'
+	"${reader[@]}" /usr/bin/python3 - "$m/events" "$@" << 'END'
 import os, subprocess, sys
 events = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
 os.read(events, 4096)
-subprocess.run(sys.argv[2:], check=True)
+subprocess.run(sys.argv[3:], check=True)
 while True:
-    try: os.write(1, os.read(events, 100))
+    try: os.write(1, os.read(events, int(sys.argv[2])))
     except BlockingIOError: break
 END
 }
@@ -279,7 +280,7 @@ case_a_user_who_changes_without_end_pushes_out_no_change_of_another() {
 	}
 	export m
 	export -f changes flood as_nobody
-	follow bash -c "$(declare -p nobody); changes" > "$d/events"
+	follow 100 bash -c "$(declare -p nobody); changes" > "$d/events"
 	is 'changes of root' \
 		"$(sed '/ theirs /d; s/^[0-9]*\.[0-9]* //' "$d/events" | tr '\n' ,)" \
 		"$(printf 'other rate 5/s,lost %d bytes,other rate 6/s,lost %d bytes,new created,' \
@@ -287,8 +288,34 @@ case_a_user_who_changes_without_end_pushes_out_no_change_of_another() {
 	is 'of nobody, the last' "$(grep ' theirs ' "$d/events" | tail -n 1 | sed 's/^[^ ]* //')" \
 		'theirs rate 3000/s'
 	is 'their bytes' "$(($(grep ' theirs ' "$d/events" | wc -c) / 1024))" 63
-	follow mkdir "$m/last" > "$d/events"
+	follow 100 mkdir "$m/last" > "$d/events"
 	is 'a follower from now on' "$(sed 's/^[0-9.]* //' "$d/events")" 'last created'
+}
+
+# There is no room for `lost N bytes` in what it reads, and lines that it may not read are between
+# those that are lost.
+case_a_small_read_gives_no_more_than_the_line_after_a_loss() {
+	open_to_all
+	local reader=("${nobody[@]}")
+	mkdir "$m/theirs"
+	chown nobody "$m/theirs"
+	chmod 700 "$m/other"
+	change() { for i in $(seq "$1"); do echo "$i/s" > "$m/theirs/rate"; done; }
+	mkfifo "$d/begun" "$d/done"
+	chmod 666 "$d/begun" "$d/done"
+	follow 8 sh -c "echo > '$d/begun'; read -r _ < '$d/done'" > "$d/events" &
+	local follower=$!
+	read -r _ < "$d/begun"
+	export m
+	export -f change
+	as_nobody bash -c 'change 1500'
+	echo 5/s > "$m/other/rate"
+	as_nobody bash -c 'change 3000'
+	echo > "$d/done"
+	gone $follower 20
+	is 'of root' "$(grep -ac other "$d/events")" 0
+	is 'wrong lines' "$(grep -avcE '^[0-9]{10}[.][0-9]{3} theirs rate [0-9]+/s$' "$d/events")" 0
+	is 'lines' "$(($(wc -c < "$d/events") / 1024))" 63
 }
 
 case_a_giant_write_is_refused_and_leaves_nothing() {
