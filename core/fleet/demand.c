@@ -709,10 +709,7 @@ void demand_forget_wanted(struct holding *holding)
 
 bool demand_is_read(const struct holding *holding, uint32_t index)
 {
-	const struct limiter *limiter = holding->limiter;
-	const struct limiter *partition = index < limiter->partition_room
-						  ? limiter->partitions[index]
-						  : NULL;
+	const struct limiter *partition = partition_find(holding->limiter, index);
 
 	return partition && partition->turns.queue.length;
 }

@@ -7,6 +7,7 @@
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 #include "core/limiter/learning.h"
+#include "core/limiter/partition.h"
 #include "core/limiter/slots.h"
 
 #include <stdlib.h>
@@ -266,8 +267,8 @@ static void empty(struct fleet *fleet, struct holding *holding)
 		return;
 	limiter_empty(schedule, limiter);
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (limiter->partitions[i])
-			limiter_empty(schedule, limiter->partitions[i]);
+		if (partition_find(limiter, i))
+			limiter_empty(schedule, partition_find(limiter, i));
 	}
 }
 

@@ -10,6 +10,7 @@
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 #include "core/limiter/learning.h"
+#include "core/limiter/partition.h"
 
 #include <string.h>
 

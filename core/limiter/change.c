@@ -164,6 +164,10 @@ static int prepare_make(struct engine *engine, struct change *change)
 	if (engine->tree.count >= ENGINE_LIMITERS_MAX)
 		return refuse(change, -ENOSPC, "there are %d limiters, the most there can be",
 			      ENGINE_LIMITERS_MAX);
+	if (tree_is_used_up(&engine->tree))
+		return refuse(change, -ENOSPC,
+			      "%u limiters were made since the mount, the most there can be",
+			      engine->tree.last_id);
 	err = users_check(&engine->users, change->owner.uid, BOUND_LIMITERS, change->error);
 	if (err)
 		return err;
@@ -572,7 +576,8 @@ int change_restore(struct engine *engine, struct limiter *parent, const char *na
 		return err;
 	if (tree_find(&engine->tree, parent, name))
 		return -EEXIST;
-	if (engine->tree.count >= ENGINE_LIMITERS_MAX || tree_depth(parent) >= DEPTH_MAX)
+	if (engine->tree.count >= ENGINE_LIMITERS_MAX || tree_is_used_up(&engine->tree) ||
+	    tree_depth(parent) >= DEPTH_MAX)
 		return -ENOSPC;
 	change.settings = settings_hold(settings);
 	change.made = limiter = tree_new(parent, name);

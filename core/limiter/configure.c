@@ -244,8 +244,8 @@ static void end_hopeless(struct schedule *schedule, struct limiter *limiter)
 		return;
 	end_hopeless_own(schedule, limiter);
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (limiter->partitions[i])
-			end_hopeless_own(schedule, limiter->partitions[i]);
+		if (partition_find(limiter, i))
+			end_hopeless_own(schedule, partition_find(limiter, i));
 	}
 	for (struct limiter *key = NULL; (key = keys_next_open(limiter, key));)
 		end_hopeless_own(schedule, key);

@@ -53,26 +53,53 @@ static void configure_partition(struct schedule *schedule, struct limiter *limit
 
 static char no_name[] = "";
 
-struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index)
+/* Finds or makes the place of partition @index, which is there. NULL: no memory. */
+static struct limiter **get_place(struct limiter *limiter, uint32_t index)
 {
-	struct partition *partition;
+	struct limiter ***block;
 
 	if (index >= limiter->partition_room) {
 		uint32_t shares, count = partition_count(limiter, &shares);
-		struct limiter **slots;
+		uint32_t blocks = (count + PARTITION_BLOCK - 1) / PARTITION_BLOCK;
+		uint32_t former = limiter->partition_room / PARTITION_BLOCK;
 
 		assert(partition_is_there(limiter, index));
-		slots = realloc(limiter->partitions, count * sizeof(struct limiter *));
-		if (!slots)
+		block = realloc(limiter->partitions, blocks * sizeof(struct limiter **));
+		if (!block)
 			return NULL;
-		memset(slots + limiter->partition_room, 0,
-		       (count - limiter->partition_room) * sizeof(struct limiter *));
-		limiter->partitions = slots;
-		limiter->partition_room = (uint16_t)count;
+		memset(block + former, 0, (blocks - former) * sizeof(struct limiter **));
+		limiter->partitions = block;
+		limiter->partition_room = (uint16_t)(blocks * PARTITION_BLOCK);
 	}
-	if (limiter->partitions[index])
-		return limiter->partitions[index];
-	if (turns_prepare(&limiter->turns))
+	block = &limiter->partitions[index / PARTITION_BLOCK];
+	if (!*block)
+		*block = calloc(PARTITION_BLOCK, sizeof(struct limiter *));
+	return *block ? &(*block)[index % PARTITION_BLOCK] : NULL;
+}
+
+/* Frees the block with the place of partition @index, if it is empty. */
+static void free_block(struct limiter *limiter, uint32_t index)
+{
+	struct limiter ***block = &limiter->partitions[index / PARTITION_BLOCK];
+
+	for (uint32_t i = 0; i < PARTITION_BLOCK; i++) {
+		if ((*block)[i])
+			return;
+	}
+	free(*block);
+	*block = NULL;
+}
+
+struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index,
+			      uint32_t uid)
+{
+	struct partition *partition;
+	struct limiter **place;
+
+	if (partition_find(limiter, index))
+		return partition_find(limiter, index);
+	place = get_place(limiter, index);
+	if (!place || turns_prepare(&limiter->turns))
 		return NULL;
 	/* Room for as many limits as there can be: following the limiter must not fail. */
 	partition = calloc(1, sizeof(*partition));
@@ -80,11 +107,13 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 		return NULL;
 	partition->limiter.name = no_name;
 	partition->limiter.parent = limiter;
+	partition->limiter.uid = uid;
 	partition->limiter.partition = (uint16_t)(index + 1);
 	partition->limiter.settings = &partition->settings;
 	partition->limiter.buckets = partition->buckets.buckets;
 	turns_place(&partition->limiter.turns, &partition->sibling, &SETTINGS_DEFAULT);
-	limiter->partitions[index] = &partition->limiter;
+	*place = &partition->limiter;
+	users_add(schedule->users, uid, BOUND_LIMITERS);
 	configure_partition(schedule, &partition->limiter);
 	return &partition->limiter;
 }
@@ -103,18 +132,20 @@ uint32_t partition_waiting(const struct limiter *limiter)
 	uint32_t waiting = 0;
 
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (limiter->partitions[i])
-			waiting += limiter->partitions[i]->turns.queue.length;
+		if (partition_find(limiter, i))
+			waiting += partition_find(limiter, i)->turns.queue.length;
 	}
 	return waiting;
 }
 
 static void remove_partition(struct schedule *schedule, struct limiter *limiter, uint32_t index)
 {
-	struct limiter *partition = limiter->partitions[index];
+	struct limiter *partition = partition_find(limiter, index);
 
 	limiter_evict(schedule, partition);
-	limiter->partitions[index] = NULL;
+	limiter->partitions[index / PARTITION_BLOCK][index % PARTITION_BLOCK] = NULL;
+	free_block(limiter, index);
+	users_drop(schedule->users, partition->uid, BOUND_LIMITERS);
 	partition->removed = true;
 	if (!partition->references)
 		partition_free(partition);
@@ -126,10 +157,10 @@ void partition_follow(struct schedule *schedule, struct limiter *limiter)
 
 	schedule->gathers = true;
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (!limiter->partitions[i])
+		if (!partition_find(limiter, i))
 			continue;
 		if (partition_is_there(limiter, i))
-			configure_partition(schedule, limiter->partitions[i]);
+			configure_partition(schedule, partition_find(limiter, i));
 		else
 			remove_partition(schedule, limiter, i);
 	}
@@ -139,7 +170,7 @@ void partition_follow(struct schedule *schedule, struct limiter *limiter)
 void partition_remove_all(struct schedule *schedule, struct limiter *limiter)
 {
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (limiter->partitions[i])
+		if (partition_find(limiter, i))
 			remove_partition(schedule, limiter, i);
 	}
 }

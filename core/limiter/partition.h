@@ -10,6 +10,8 @@
 
 #include "core/limiter/limiter.h"
 
+enum { PARTITION_BLOCK = 64 }; /* places that are there, or not, together */
+
 /* Returns their number; the first @shares share the rate, the others are the reserve's. */
 uint32_t partition_count(const struct limiter *limiter, uint32_t *shares);
 
@@ -22,11 +24,22 @@ bool partition_is_there(const struct limiter *limiter, uint32_t index);
 /* Tells whether the hosts of a fleet share @limiter in pieces. */
 bool partition_is_in_pieces(const struct limiter *limiter);
 
+/* Returns partition @index of @limiter, or NULL: it was not made yet. */
+static inline struct limiter *partition_find(const struct limiter *limiter, uint32_t index)
+{
+	struct limiter **block = index < limiter->partition_room
+					 ? limiter->partitions[index / PARTITION_BLOCK]
+					 : NULL;
+
+	return block ? block[index % PARTITION_BLOCK] : NULL;
+}
+
 /*
- * Finds or makes partition @index (which is there) of @limiter; NULL when there is no memory. Its
- * buckets begin full.
+ * Finds partition @index (which is there) of @limiter, or makes it for @uid, whatever the bounds:
+ * it counts as a limiter of that user. NULL when there is no memory. Its buckets begin full.
  */
-struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index);
+struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index,
+			      uint32_t uid);
 
 /* Returns the number of readers that wait in partitions of @limiter. */
 uint32_t partition_waiting(const struct limiter *limiter);

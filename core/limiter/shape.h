@@ -74,17 +74,17 @@ struct limiter {
 	 */
 	struct limiter *next_sibling, *previous_sibling;
 	struct limiter *next_by_name, *next_by_id; /* hash chains */
-	struct limiter **partitions; /* owned, partition_room of them, see partition.h */
-	char *name;		     /* owned, see tree.c; "" for the root and partitions */
+	struct limiter ***partitions;		   /* owned, in blocks: partition_find() */
+	char *name;	     /* owned, see tree.c; "" for the root and partitions */
 	uint32_t *changed_s; /* owned: last change of each setting, as @made_s; NULL: made so */
 	uint32_t id;	     /* never used twice */
 	uint32_t references; /* held by callers: the memory stays until they are gone */
 	uint32_t made_s;     /* seconds since the engine began */
-	uint32_t uid, gid;
-	struct list files;  /* the caller's: open ones through which it is used */
-	uint32_t unit;	    /* the caller's: of what it keeps for a successor */
-	uint32_t pollers;   /* in the queues of this limiter and its descendants */
-	uint16_t partition; /* as partition @partition - 1 of the parent, or 0 */
+	uint32_t uid, gid;   /* of a partition: the user that it counts for */
+	struct list files;   /* the caller's: open ones through which it is used */
+	uint32_t unit;	     /* the caller's: of what it keeps for a successor */
+	uint32_t pollers;    /* in the queues of this limiter and its descendants */
+	uint16_t partition;  /* as partition @partition - 1 of the parent, or 0 */
 	uint16_t partition_room;
 	uint16_t access; /* permission bits of the directory */
 	bool removed;

@@ -127,8 +127,8 @@ void limiter_free(struct limiter *limiter)
 	assert(!limiter->keys && !limiter->is_key);
 	if (limiter->holds_parent)
 		limiter_drop(limiter->parent);
-	for (uint32_t i = 0; i < limiter->partition_room; i++)
-		assert(!limiter->partitions[i]);
+	for (uint32_t i = 0; i < limiter->partition_room / PARTITION_BLOCK; i++)
+		free(limiter->partitions[i]); /* there was no memory for what it is for */
 	if (limiter->holding)
 		holding_free(limiter->holding);
 	else

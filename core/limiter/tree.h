@@ -7,14 +7,17 @@
 #include "core/limiter/limiter.h"
 #include "core/values/name.h"
 
+/* One less than fit: a limiter that another host has made may come between two looks. */
+#define TREE_IDS_MAX (UINT32_MAX - 1)
+
 struct tree {
 	struct limiter *root;	  /* owned */
 	struct limiter **by_name; /* owned, buckets of chains */
 	struct limiter **by_id;	  /* owned */
 	uint32_t size;		  /* of both, a power of two */
 	uint32_t count;		  /* limiters without the root and without partitions */
-	uint32_t last_id;
-	uint64_t seed[2]; /* of the hash of names; set before there are any */
+	uint32_t last_id;	  /* an id is never given twice, see tree_is_used_up() */
+	uint64_t seed[2];	  /* of the hash of names; set before there are any */
 };
 
 /* Makes a tree with a root, which has id 0. 0 or -ENOMEM. */
@@ -35,6 +38,12 @@ uint32_t tree_depth(const struct limiter *limiter);
  * NULL if there is none.
  */
 struct limiter *tree_new(const struct limiter *parent, const char *name);
+
+/* Tells whether all ids were given: no limiter can be made any more. */
+static inline bool tree_is_used_up(const struct tree *tree)
+{
+	return tree->last_id >= TREE_IDS_MAX;
+}
 
 /* Puts @limiter (owned by the tree then) below @parent under the next id. */
 void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter);

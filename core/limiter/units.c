@@ -4,6 +4,7 @@
 #include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/partition.h"
 #include "core/limiter/saving.h"
 
 /* As in forecast.c: on top of a debt it fits a level. */
@@ -68,8 +69,8 @@ static void count_below(const struct limiter *above, const struct limiter *limit
 {
 	count_queue(above, limiter);
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (limiter->partitions[i])
-			count_queue(above, limiter->partitions[i]);
+		if (partition_find(limiter, i))
+			count_queue(above, partition_find(limiter, i));
 	}
 	for (struct limiter *key = NULL; (key = keys_next_waiting(limiter, key));)
 		count_queue(above, key);

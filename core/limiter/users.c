@@ -12,7 +12,7 @@ static const struct {
 	const char *what;
 } BOUNDS[BOUND_COUNT] = {
 	[BOUND_READERS] = {"readers", "readers that wait"},
-	[BOUND_LIMITERS] = {"limiters", "limiters"},
+	[BOUND_LIMITERS] = {"limiters", "limiters and partitions"},
 	[BOUND_KEYS] = {"keys", "keys"},
 	[BOUND_FILES] = {"files", "open files"},
 	[BOUND_NAMES] = {"names", "different names with a number, as take/5"},

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 
 enum bound_id {
-	BOUND_READERS, /* that wait */
-	BOUND_LIMITERS,
+	BOUND_READERS,	/* that wait */
+	BOUND_LIMITERS, /* and partitions that were made */
 	BOUND_KEYS,
 	BOUND_FILES, /* that are open, slots among them */
 	BOUND_NAMES, /* different ones with a number in them that the kernel knows */

@@ -1,6 +1,7 @@
 /* wall - the wall clock of an engine, see wall.h. */
 #include "core/limiter/wall.h"
 #include "core/limiter/keys.h"
+#include "core/limiter/partition.h"
 #include "core/limiter/window.h"
 
 /* By less the wall clock may be off before waiters are planned anew. */
@@ -28,8 +29,9 @@ static void look_below(struct schedule *schedule, struct limiter *limiter, bool 
 		bool any = look_again(l, now_ns);
 
 		for (uint32_t i = 0; i < l->partition_room; i++) {
-			if (l->partitions[i] && look_again(l->partitions[i], now_ns) && settles)
-				limiter_settle(schedule, l->partitions[i]);
+			if (partition_find(l, i) && look_again(partition_find(l, i), now_ns) &&
+			    settles)
+				limiter_settle(schedule, partition_find(l, i));
 		}
 		for (struct limiter *key = NULL; (key = keys_next_open(l, key));) {
 			if (look_again(key, now_ns) && settles)

@@ -6,6 +6,7 @@
 #include "fs/mount/slot.h"
 
 #include "core/limiter/keys.h"
+#include "core/limiter/partition.h"
 #include "core/limiter/usage.h"
 
 #include <inttypes.h>
@@ -72,8 +73,8 @@ static struct files *find_files(const struct limiter *limiter)
 	files->count = 0;
 	add_files_of(files, limiter);
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (limiter->partitions[i])
-			add_files_of(files, limiter->partitions[i]);
+		if (partition_find(limiter, i))
+			add_files_of(files, partition_find(limiter, i));
 	}
 	for (const struct limiter *key = NULL;
 	     keys++ < FILES_SEEN && (key = keys_next_open(limiter, key));)
@@ -144,8 +145,9 @@ static void count_present(const struct limiter *limiter, const struct files *fil
 	if (limiter->slots)
 		count_queue(tally, present, &limiter->slots->turns.queue, &room);
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (limiter->partitions[i])
-			count_queue(tally, present, &limiter->partitions[i]->turns.queue, &room);
+		if (partition_find(limiter, i))
+			count_queue(tally, present, &partition_find(limiter, i)->turns.queue,
+				    &room);
 	}
 	for (struct limiter *key = NULL; room && (key = keys_next_waiting(limiter, key));) {
 		count_queue(tally, present, &key->turns.queue, &room);

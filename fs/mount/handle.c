@@ -111,10 +111,11 @@ void handle_forget(struct daemon *daemon, uint64_t number)
 }
 
 /* Finds a partition's limiter. A predecessor may have taken its tokens: then it begins empty. */
-static struct limiter *get_partition(struct daemon *daemon, struct limiter *limiter, uint32_t index)
+static struct limiter *get_partition(struct daemon *daemon, struct limiter *limiter, uint32_t index,
+				     uint32_t uid)
 {
-	bool known = index < limiter->partition_room && limiter->partitions[index];
-	struct limiter *partition = partition_get(&daemon->engine.schedule, limiter, index);
+	bool known = partition_find(limiter, index);
+	struct limiter *partition = partition_get(&daemon->engine.schedule, limiter, index, uid);
 
 	if (partition && !known && state_generation(daemon->state))
 		limiter_empty(&daemon->engine.schedule, partition);
@@ -136,6 +137,12 @@ static bool is_had_by(const struct handle *handle)
 	return handle->row->kind->takes || handle->row->kind->open_waits;
 }
 
+bool handle_makes_partition(const struct node *node)
+{
+	return node->partition && node->row->kind->takes &&
+	       !partition_find(node->limiter, node->partition - 1);
+}
+
 /* Makes a handle of @node for @uid, without a number. */
 static struct handle *new_handle(struct daemon *daemon, const struct node *node, uint32_t uid)
 {
@@ -149,7 +156,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 		return NULL;
 	}
 	if (node->partition && node->row->kind->takes) {
-		limiter = get_partition(daemon, limiter, node->partition - 1);
+		limiter = get_partition(daemon, limiter, node->partition - 1, uid);
 		if (!limiter) {
 			free(handle->amounts);
 			free(handle);

@@ -59,6 +59,9 @@ struct handle {
 	struct list_link watch;	      /* there; of an open slot: in daemon->slots */
 };
 
+/* Tells whether a partition is made as @node is opened. */
+bool handle_makes_partition(const struct node *node);
+
 /*
  * Opens @node for @caller: a handle with a reference to its limiter. NULL: no memory, or too many.
  * Under the lock.

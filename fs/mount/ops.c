@@ -149,6 +149,8 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 		err = -EACCES;
 	if (!err)
 		err = daemon_has_room(daemon, caller->uid, BOUND_FILES);
+	if (!err && handle_makes_partition(&node))
+		err = daemon_has_room(daemon, caller->uid, BOUND_LIMITERS);
 	if (!err) {
 		handle = handle_open(daemon, &node, caller);
 		err = handle ? 0 : -ENOMEM;

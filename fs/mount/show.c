@@ -345,9 +345,9 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 	if (node->limiter->slots)
 		show_queue(out, daemon, node->limiter, &node->limiter->slots->turns.queue, &room);
 	for (uint32_t i = 0; i < node->limiter->partition_room; i++) {
-		if (node->limiter->partitions[i])
-			show_queue(out, daemon, node->limiter->partitions[i],
-				   &node->limiter->partitions[i]->turns.queue, &room);
+		if (partition_find(node->limiter, i))
+			show_queue(out, daemon, partition_find(node->limiter, i),
+				   &partition_find(node->limiter, i)->turns.queue, &room);
 	}
 	for (struct limiter *key = NULL; room && (key = keys_next_waiting(node->limiter, key));) {
 		show_queue(out, daemon, key, &key->turns.queue, &room);

@@ -10,6 +10,7 @@
 #include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/partition.h"
 #include "core/limiter/reason.h"
 #include "core/limiter/slots.h"
 
@@ -284,8 +285,8 @@ static uint32_t tell_members(const struct telling *telling)
 	uint32_t told = 0, seen = 0;
 
 	for (uint32_t i = 0; i < limiter->partition_room && told < MEMBERS_SHOWN; i++) {
-		if (limiter->partitions[i])
-			told += tell_member(telling, limiter->partitions[i]);
+		if (partition_find(limiter, i))
+			told += tell_member(telling, partition_find(limiter, i));
 	}
 	for (struct limiter *key = NULL;
 	     told < MEMBERS_SHOWN && seen < KEYS_SEEN && (key = keys_next_waiting(limiter, key));

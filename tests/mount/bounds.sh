@@ -16,7 +16,7 @@ case_a_user_may_have_so_many_limiters_and_root_more() {
 	bound user_limiters_max=2
 	as nobody mkdir "$m/a" "$m/a/b"
 	is 'a third' "$(as nobody "$CLIENT" mkdir "$m/c")" ENOSPC
-	told nobody '^user 65534 has 2 limiters, the most a user can have$'
+	told nobody '^user 65534 has 2 limiters and partitions, the most a user can have$'
 	mkdir "$m/c" "$m/d" "$m/e"
 	as daemon mkdir "$m/f"
 	chown daemon "$m/a/b"
@@ -25,6 +25,43 @@ case_a_user_may_have_so_many_limiters_and_root_more() {
 	is 'what was given counts' "$(as daemon mkdir "$m/h" && as daemon "$CLIENT" mkdir "$m/i")" \
 		ENOSPC
 	like status "$(cat "$m/status")" $'\nuser_limiters_max 2\n'
+}
+
+case_partitions_count_for_the_user_that_opens_them_first() {
+	bound user_limiters_max=3
+	limiter orders 'rate=1000/s'
+	echo 4 > "$m/orders/partitions/count"
+	local i
+	for i in 0 1 1 2 0; do
+		is "partition $i" "$(as nobody "$CLIENT" read "$m/orders/partitions/$i/token")" 1
+	done
+	is 'a fourth' "$(as nobody "$CLIENT" read "$m/orders/partitions/3/token")" ENOSPC
+	told nobody '^user 65534 has 3 limiters and partitions, the most a user can have$'
+	is 'what takes nothing' "$(as nobody cat "$m/orders/partitions/3/state")" held
+	is 'of another user' "$(as daemon "$CLIENT" read "$m/orders/partitions/3/token")" 1
+	is 'one that is there' "$(as nobody "$CLIENT" read "$m/orders/partitions/3/token")" 1
+	is 'a limiter' "$(as nobody "$CLIENT" mkdir "$m/a")" ENOSPC
+	echo 2 > "$m/orders/partitions/count"
+	as nobody mkdir "$m/a" || fail 'one partition went'
+	is 'a second limiter' "$(as nobody "$CLIENT" mkdir "$m/b")" ENOSPC
+	rmdir "$m/orders"
+	as nobody mkdir "$m/b" "$m/c" || fail 'the others went with their limiter'
+	is 'a fourth limiter' "$(as nobody "$CLIENT" mkdir "$m/d")" ENOSPC
+}
+
+case_partitions_that_are_open_outlive_a_server_whatever_the_bound() {
+	bound user_limiters_max=2
+	limiter orders 'rate=1000/s'
+	echo 4 > "$m/orders/partitions/count"
+	as nobody bash -c 'exec 5< "$1/0/token" 6< "$1/1/token"; echo > "$2"; exec sleep 100' \
+		sh "$m/orders/partitions" "$d/open" &
+	local sleeper=$!
+	eventually 20 [ -e "$d/open" ]
+	is 'a third' "$(as nobody "$CLIENT" read "$m/orders/partitions/2/token")" ENOSPC
+	"$RATEFS" --reload "$m"
+	is 'after a reload' "$(as nobody "$CLIENT" read "$m/orders/partitions/2/token")" ENOSPC
+	kill $sleeper
+	wait $sleeper 2> /dev/null || :
 }
 
 case_all_users_may_have_so_many_limiters() {

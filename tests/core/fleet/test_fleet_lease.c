@@ -892,7 +892,7 @@ static void test_for_the_reader_of_a_partition_no_other_one_is_taken(void **stat
 	assert_int_equal(guest.waiter.outcome, 0);
 	taken = fleet_counters(scene.fleet)->taken_clean;
 	assert_int_equal(taken, 1);
-	partition = partition_get(&scene.engine.schedule, a, 3);
+	partition = partition_get(&scene.engine.schedule, a, 3, 0);
 	assert_non_null(partition);
 	assert_int_equal(scene_ask(&scene, &reader, partition), WAITING);
 	scene_run(&scene, 10 * SEC);

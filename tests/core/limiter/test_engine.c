@@ -81,9 +81,9 @@ static void test_rmdir_is_refused_with_children_or_blocked_readers(void **state)
 	assert_int_equal(stage_ask(&stage, &guest, b, 1, 0), WAITING);
 	assert_int_equal(stage_change(&stage, b, CHANGE_REMOVE, NULL, 0), -EBUSY);
 	engine_cancel(&stage.engine, &guest.waiter);
-	assert_int_equal(
-		stage_ask(&stage, &in_partition, partition_get(&stage.engine.schedule, b, 0), 1, 0),
-		WAITING);
+	assert_int_equal(stage_ask(&stage, &in_partition,
+				   partition_get(&stage.engine.schedule, b, 0, 0), 1, 0),
+			 WAITING);
 	assert_int_equal(stage_change(&stage, b, CHANGE_REMOVE, NULL, 0), -EBUSY);
 	engine_cancel(&stage.engine, &in_partition.waiter);
 	stage_remove(&stage, b);
@@ -525,8 +525,8 @@ static void test_partitions_follow_the_settings_of_their_limiter(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "burst=8\nrate=40/s\npartitions.count=4");
-	p = partition_get(&stage.engine.schedule, a, 0);
-	last = partition_get(&stage.engine.schedule, a, 3);
+	p = partition_get(&stage.engine.schedule, a, 0, 0);
+	last = partition_get(&stage.engine.schedule, a, 3, 0);
 	limiter_hold(last);
 	assert_int_equal(p->buckets[0].level, 2);
 	assert_int_equal(stage_try(&stage, p, 2, 0), 0);
@@ -567,8 +567,8 @@ static void test_a_reserve_is_beside_the_shares(void **state)
 		       "rate=100/s\npartitions.count=4\npartitions.reserve=10/s hosts=2");
 	assert_int_equal(partition_count(a, &shares), 6);
 	assert_int_equal(shares, 4);
-	share = partition_get(&stage.engine.schedule, a, 3);
-	reserved = partition_get(&stage.engine.schedule, a, 5);
+	share = partition_get(&stage.engine.schedule, a, 3, 0);
+	reserved = partition_get(&stage.engine.schedule, a, 5, 0);
 	assert_int_equal(fraction_per_second(&share->buckets[0].flow), 20);
 	assert_int_equal(fraction_per_second(&reserved->buckets[0].flow), 10);
 	stage_write(&stage, a, "partitions.count=5\npartitions.reserve=none", 0);
@@ -713,6 +713,21 @@ static void test_more_limiters_than_there_can_be_are_ENOSPC(void **state)
 	stage_close(&stage);
 }
 
+static void test_no_limiter_gets_the_id_of_another(void **state)
+{
+	struct stage stage;
+	struct limiter *root, *limiter;
+
+	(void)state;
+	stage_open(&stage);
+	root = stage.engine.tree.root;
+	stage.engine.tree.last_id = UINT32_MAX - 2;
+	assert_int_equal(stage_make(&stage, NULL, "a", NULL)->id, UINT32_MAX - 1);
+	assert_int_equal(stage_change(&stage, root, CHANGE_MAKE, "b", 0), -ENOSPC);
+	assert_int_equal(restore(&stage, "b", "rate=1/s", NULL, 0, &limiter), -ENOSPC);
+	stage_close(&stage);
+}
+
 static void test_gauges_are_as_of_the_time_of_refreshing(void **state)
 {
 	struct stage stage;
@@ -828,6 +843,7 @@ static void test_a_reader_that_gives_up_while_frozen_has_nothing_granted(void **
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_limiter_gets_the_id_of_another),
 		cmocka_unit_test(test_a_new_limiter_gates_nothing),
 		cmocka_unit_test(test_mkdir_is_refused_for_a_bad_name_a_known_one_and_bad_settings),
 		cmocka_unit_test(test_limiters_nest_16_deep_and_no_deeper),

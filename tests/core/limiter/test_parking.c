@@ -379,7 +379,7 @@ static void test_a_waiter_in_a_partition_keeps_its_place_there(void **state)
 
 	(void)state;
 	yard_open(&yard, PLACES, "rate=4/d\nburst=4\npartitions.count=4");
-	partition = partition_get(&yard.stage.engine.schedule, yard.l, 2);
+	partition = partition_get(&yard.stage.engine.schedule, yard.l, 2, 0);
 	assert_int_equal(stage_try(&yard.stage, partition, 1, 1), 0);
 	check_part(&yard, partition);
 	partition_remove_all(&yard.stage.engine.schedule, yard.l);

@@ -7,7 +7,7 @@
 
 static struct limiter *get(struct stage *stage, struct limiter *limiter, uint32_t index)
 {
-	struct limiter *partition = partition_get(&stage->engine.schedule, limiter, index);
+	struct limiter *partition = partition_get(&stage->engine.schedule, limiter, index, 0);
 
 	assert_non_null(partition);
 	return partition;
@@ -54,6 +54,46 @@ static void assert_sum(struct stage *stage, struct limiter *limiter, unsigned in
 		assert_true(index >= shares || (flow.num == one.num && flow.den == one.den));
 		assert_true(index < shares || (flow.num == own.num && flow.den == own.den));
 	}
+}
+
+static uint32_t used_by(const struct stage *stage, uint32_t uid)
+{
+	const struct user *user = users_find(&stage->engine.users, uid);
+
+	return user ? user->used[BOUND_LIMITERS] : 0;
+}
+
+static void test_a_partition_counts_for_its_user_until_it_is_removed(void **state)
+{
+	struct schedule *schedule;
+	struct limiter *limiter, *far;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	schedule = &stage.engine.schedule;
+	limiter = stage_make(&stage, NULL, "a", "rate=10000/s\npartitions.count=4096");
+	assert_null(partition_find(limiter, 0));
+	far = partition_get(schedule, limiter, 4095, 7);
+	assert_ptr_equal(partition_find(limiter, 4095), far);
+	assert_null(partition_find(limiter, 4094));
+	assert_ptr_equal(partition_get(schedule, limiter, 4095, 8), far);
+	(void)partition_get(schedule, limiter, 1, 7);
+	(void)partition_get(schedule, limiter, 64, 8);
+	assert_int_equal(used_by(&stage, 7), 2);
+	assert_int_equal(used_by(&stage, 8), 1);
+	/* Its place goes, and is there again for the next one. */
+	stage_write(&stage, limiter, "partitions.count=64", 0);
+	assert_null(partition_find(limiter, 4095));
+	assert_int_equal(used_by(&stage, 7), 1);
+	assert_int_equal(used_by(&stage, 8), 0);
+	stage_write(&stage, limiter, "partitions.count=4096", 0);
+	assert_non_null(partition_get(schedule, limiter, 4095, 8));
+	assert_non_null(partition_find(limiter, 1));
+	stage_remove(&stage, limiter);
+	assert_int_equal(used_by(&stage, 7), 0);
+	assert_int_equal(used_by(&stage, 8), 0);
+	stage_close(&stage);
 }
 
 static void test_the_shares_of_every_limit_add_up_to_the_rate(void **state)
@@ -471,6 +511,7 @@ static void test_a_limiter_that_goes_takes_its_partitions_along(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_partition_counts_for_its_user_until_it_is_removed),
 		cmocka_unit_test(test_the_shares_of_every_limit_add_up_to_the_rate),
 		cmocka_unit_test(test_shares_and_reserves_add_up_to_the_rate),
 		cmocka_unit_test(test_a_host_has_its_reserve_to_itself_beside_the_shares),

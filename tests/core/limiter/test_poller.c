@@ -272,7 +272,8 @@ static void test_a_poller_is_called_when_ancestors_have_tokens(void **state)
 	c = stage_make(&stage, a, "c", "rate=100/s\nburst=2");
 	assert_int_equal(stage_ask(&stage, &guest, b, 1, 0), 0);
 	assert_false(stage_poll(&stage, &poller, c, 1, 0));
-	assert_false(stage_poll(&stage, &other, partition_get(&stage.engine.schedule, c, 1), 1, 0));
+	assert_false(
+		stage_poll(&stage, &other, partition_get(&stage.engine.schedule, c, 1, 0), 1, 0));
 	assert_int_equal(a->pollers, 2);
 	engine_refund(&stage.engine, b, 1, NULL, SEC);
 	stage_collect(&stage);
@@ -306,7 +307,7 @@ static void test_a_poller_is_told_when_a_change_makes_its_tokens_more_than_the_b
 	assert_int_equal(stage_try(&stage, a, 4, 0), 0);
 	where[0] = a;
 	where[1] = b;
-	where[2] = partition_get(&stage.engine.schedule, b, 1);
+	where[2] = partition_get(&stage.engine.schedule, b, 1, 0);
 	where[3] = x;
 	assert_false(stage_poll(&stage, &small, a, 3, 0));
 	for (int i = 0; i < 4; i++)

@@ -191,7 +191,7 @@ static void test_take_granted_at_once_is_granted_and_served(void **state)
 	assert_counters(&stage, b, "granted=6 served=2");
 	/* Tokens count on the whole path, reads where they were asked. */
 	assert_counters(&stage, a, "granted=9 served=1");
-	partition = partition_get(&stage.engine.schedule, b, 1);
+	partition = partition_get(&stage.engine.schedule, b, 1, 0);
 	assert_int_equal(stage_try(&stage, partition, 2, 0), 0);
 	assert_counters(&stage, partition, "granted=2 served=1");
 	assert_counters(&stage, b, "granted=8 served=2");
@@ -279,7 +279,7 @@ static void test_one_whose_partition_goes_is_counted_nowhere(void **state)
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=0\npartitions.count=2");
 	assert_int_equal(
-		stage_ask(&stage, &guest, partition_get(&stage.engine.schedule, a, 1), 1, 0),
+		stage_ask(&stage, &guest, partition_get(&stage.engine.schedule, a, 1, 0), 1, 0),
 		WAITING);
 	stage_write(&stage, a, "partitions.count=1", 0);
 	assert_int_equal(guest.waiter.outcome, -ENODEV);
@@ -362,7 +362,7 @@ static void test_waiting_are_those_of_the_limiter_and_its_partitions(void **stat
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=0\npartitions.count=3");
 	b = stage_make(&stage, a, "b", NULL);
-	partition = partition_get(&stage.engine.schedule, a, 2);
+	partition = partition_get(&stage.engine.schedule, a, 2, 0);
 	assert_int_equal(stage_ask(&stage, &own, a, 1, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &in_partition, partition, 1, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &below, b, 1, 0), WAITING);

@@ -221,7 +221,7 @@ static void test_the_path_of_a_partition_is_its_limiters(void **state)
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", NULL);
 	b = stage_make(&stage, a, "b", "rate=100/s");
-	tree_path(partition_get(&stage.engine.schedule, b, 3), path);
+	tree_path(partition_get(&stage.engine.schedule, b, 3, 0), path);
 	assert_string_equal(path, "a/b");
 	stage_close(&stage);
 }

@@ -264,7 +264,7 @@ static void test_partitions_have_a_share_of_each_unit(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=4/s:8 x=40/s:100\npartitions.count=4");
-	part = partition_get(&stage.engine.schedule, a, 1);
+	part = partition_get(&stage.engine.schedule, a, 1, 0);
 	assert_non_null(part);
 	assert_int_equal(level(part, 0), 2);
 	assert_int_equal(level(part, 1), 25);

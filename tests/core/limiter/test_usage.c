@@ -80,7 +80,7 @@ static void test_readers_of_keys_and_partitions_are_the_limiters(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s:3\npartitions.count=1");
-	part = partition_get(&stage.engine.schedule, a, 0);
+	part = partition_get(&stage.engine.schedule, a, 0, 0);
 	assert_int_equal(engine_key(&stage.engine, a, "k", 0, 0, &key), 0);
 	open = keys_open(&stage.engine.schedule, a, key);
 	assert_int_equal(stage_try(&stage, a, 1, 0), 0);

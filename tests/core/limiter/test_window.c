@@ -333,7 +333,7 @@ static void test_partitions_and_children_share_a_window(void **state)
 	open_at_noon(&stage);
 	limiter = stage_make(&stage, NULL, "a", "rate=10/day@00:00\npartitions.count=4");
 	child = stage_make(&stage, limiter, "b", "rate=4/h@:00");
-	part = partition_get(&stage.engine.schedule, limiter, 1);
+	part = partition_get(&stage.engine.schedule, limiter, 1, 0);
 	assert_int_equal(stage_try(&stage, part, 2, 0), 0);
 	assert_int_equal(stage_try(&stage, part, 1, 0), -EBUSY);
 	assert_int_equal(stage_try(&stage, child, 4, 0), 0);

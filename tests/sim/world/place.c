@@ -78,7 +78,7 @@ struct place *place_partition(struct place *place, uint32_t index)
 	if (!partition_is_there(place->limiter, index))
 		return NULL;
 	before = host_enter(host);
-	partition = partition_get(&host->engine.schedule, place->limiter, index);
+	partition = partition_get(&host->engine.schedule, place->limiter, index, 0);
 	host_leave(before);
 	if (!partition)
 		return NULL;
