@@ -53,10 +53,10 @@ case_partitions_that_are_open_outlive_a_server_whatever_the_bound() {
 	bound user_limiters_max=2
 	limiter orders 'rate=1000/s'
 	echo 4 > "$m/orders/partitions/count"
-	as nobody bash -c 'exec 5< "$1/0/token" 6< "$1/1/token"; echo > "$2"; exec sleep 100' \
-		sh "$m/orders/partitions" "$d/open" &
+	as nobody bash -c 'exec 5< "$0/0/token" 6< "$0/1/token"; echo open; exec sleep 100' \
+		"$m/orders/partitions" > "$d/open" &
 	local sleeper=$!
-	eventually 20 [ -e "$d/open" ]
+	eventually 20 [ -s "$d/open" ]
 	is 'a third' "$(as nobody "$CLIENT" read "$m/orders/partitions/2/token")" ENOSPC
 	"$RATEFS" --reload "$m"
 	is 'after a reload' "$(as nobody "$CLIENT" read "$m/orders/partitions/2/token")" ENOSPC
