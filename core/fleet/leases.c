@@ -261,15 +261,13 @@ void leases_check_numbers(struct fleet *fleet, struct holding *holding)
 static void empty(struct fleet *fleet, struct holding *holding)
 {
 	struct schedule *schedule = &fleet->engine->schedule;
-	struct limiter *limiter = holding->limiter;
+	struct limiter *limiter = holding->limiter, *partition;
 
 	if (limiter->removed)
 		return;
 	limiter_empty(schedule, limiter);
-	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (partition_find(limiter, i))
-			limiter_empty(schedule, partition_find(limiter, i));
-	}
+	for (uint32_t i = 0; (partition = partition_next(limiter, &i));)
+		limiter_empty(schedule, partition);
 }
 
 void leases_empty(struct fleet *fleet)

@@ -10,7 +10,6 @@
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 #include "core/limiter/learning.h"
-#include "core/limiter/partition.h"
 
 #include <string.h>
 

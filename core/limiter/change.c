@@ -166,8 +166,7 @@ static int prepare_make(struct engine *engine, struct change *change)
 			      ENGINE_LIMITERS_MAX);
 	if (tree_is_used_up(&engine->tree))
 		return refuse(change, -ENOSPC,
-			      "%u limiters were made since the mount, the most there can be",
-			      engine->tree.last_id);
+			      "all numbers for new limiters are used up until the next mount");
 	err = users_check(&engine->users, change->owner.uid, BOUND_LIMITERS, change->error);
 	if (err)
 		return err;
@@ -576,7 +575,7 @@ int change_restore(struct engine *engine, struct limiter *parent, const char *na
 		return err;
 	if (tree_find(&engine->tree, parent, name))
 		return -EEXIST;
-	if (engine->tree.count >= ENGINE_LIMITERS_MAX || tree_is_used_up(&engine->tree) ||
+	if (engine->tree.count >= ENGINE_LIMITERS_MAX || engine->tree.last_id == UINT32_MAX ||
 	    tree_depth(parent) >= DEPTH_MAX)
 		return -ENOSPC;
 	change.settings = settings_hold(settings);

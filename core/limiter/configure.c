@@ -240,13 +240,13 @@ static void end_hopeless_own(struct schedule *schedule, struct limiter *limiter)
  */
 static void end_hopeless(struct schedule *schedule, struct limiter *limiter)
 {
+	struct limiter *partition;
+
 	if (!limiter->pollers)
 		return;
 	end_hopeless_own(schedule, limiter);
-	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (partition_find(limiter, i))
-			end_hopeless_own(schedule, partition_find(limiter, i));
-	}
+	for (uint32_t i = 0; (partition = partition_next(limiter, &i));)
+		end_hopeless_own(schedule, partition);
 	for (struct limiter *key = NULL; (key = keys_next_open(limiter, key));)
 		end_hopeless_own(schedule, key);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)

@@ -129,18 +129,18 @@ void partition_free(struct limiter *limiter)
 
 uint32_t partition_waiting(const struct limiter *limiter)
 {
-	uint32_t waiting = 0;
+	const struct limiter *partition;
+	uint32_t waiting = 0, i = 0;
 
-	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (partition_find(limiter, i))
-			waiting += partition_find(limiter, i)->turns.queue.length;
-	}
+	while ((partition = partition_next(limiter, &i)))
+		waiting += partition->turns.queue.length;
 	return waiting;
 }
 
-static void remove_partition(struct schedule *schedule, struct limiter *limiter, uint32_t index)
+static void remove_partition(struct schedule *schedule, struct limiter *partition)
 {
-	struct limiter *partition = partition_find(limiter, index);
+	struct limiter *limiter = partition->parent;
+	uint32_t index = partition->partition - 1u;
 
 	limiter_evict(schedule, partition);
 	limiter->partitions[index / PARTITION_BLOCK][index % PARTITION_BLOCK] = NULL;
@@ -151,26 +151,41 @@ static void remove_partition(struct schedule *schedule, struct limiter *limiter,
 		partition_free(partition);
 }
 
+/* Gives up places behind the last partition. */
+static void trim_places(struct limiter *limiter)
+{
+	while (limiter->partition_room &&
+	       !limiter->partitions[limiter->partition_room / PARTITION_BLOCK - 1])
+		limiter->partition_room -= PARTITION_BLOCK;
+	if (limiter->partition_room)
+		return;
+	free(limiter->partitions);
+	limiter->partitions = NULL;
+}
+
 void partition_follow(struct schedule *schedule, struct limiter *limiter)
 {
 	bool gathers = schedule->gathers;
+	struct limiter *partition;
+	uint32_t i = 0;
 
 	schedule->gathers = true;
-	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (!partition_find(limiter, i))
-			continue;
-		if (partition_is_there(limiter, i))
-			configure_partition(schedule, partition_find(limiter, i));
+	while ((partition = partition_next(limiter, &i))) {
+		if (partition_is_there(limiter, partition->partition - 1u))
+			configure_partition(schedule, partition);
 		else
-			remove_partition(schedule, limiter, i);
+			remove_partition(schedule, partition);
 	}
+	trim_places(limiter);
 	schedule->gathers = gathers;
 }
 
 void partition_remove_all(struct schedule *schedule, struct limiter *limiter)
 {
-	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (partition_find(limiter, i))
-			remove_partition(schedule, limiter, i);
-	}
+	struct limiter *partition;
+	uint32_t i = 0;
+
+	while ((partition = partition_next(limiter, &i)))
+		remove_partition(schedule, partition);
+	trim_places(limiter);
 }

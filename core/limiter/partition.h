@@ -35,6 +35,23 @@ static inline struct limiter *partition_find(const struct limiter *limiter, uint
 }
 
 /*
+ * Returns the first partition of @limiter from number *index on, and moves *index behind it; NULL:
+ * there are no more. Others may be made and removed in between.
+ */
+static inline struct limiter *partition_next(const struct limiter *limiter, uint32_t *index)
+{
+	while (*index < limiter->partition_room) {
+		struct limiter *partition = partition_find(limiter, *index);
+		bool skips = !limiter->partitions[*index / PARTITION_BLOCK];
+
+		*index += skips ? PARTITION_BLOCK - *index % PARTITION_BLOCK : 1;
+		if (partition)
+			return partition;
+	}
+	return NULL;
+}
+
+/*
  * Finds partition @index (which is there) of @limiter, or makes it for @uid, whatever the bounds:
  * it counts as a limiter of that user. NULL when there is no memory. Its buckets begin full.
  */

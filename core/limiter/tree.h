@@ -7,8 +7,8 @@
 #include "core/limiter/limiter.h"
 #include "core/values/name.h"
 
-/* One less than fit: a limiter that another host has made may come between two looks. */
-#define TREE_IDS_MAX (UINT32_MAX - 1)
+/* Some are left for limiters that other hosts make. */
+#define TREE_IDS_MAX (UINT32_MAX - 1000000)
 
 struct tree {
 	struct limiter *root;	  /* owned */
@@ -16,7 +16,7 @@ struct tree {
 	struct limiter **by_id;	  /* owned */
 	uint32_t size;		  /* of both, a power of two */
 	uint32_t count;		  /* limiters without the root and without partitions */
-	uint32_t last_id;	  /* an id is never given twice, see tree_is_used_up() */
+	uint32_t last_id;	  /* that was given, see tree_is_used_up() */
 	uint64_t seed[2];	  /* of the hash of names; set before there are any */
 };
 
@@ -39,7 +39,7 @@ uint32_t tree_depth(const struct limiter *limiter);
  */
 struct limiter *tree_new(const struct limiter *parent, const char *name);
 
-/* Tells whether all ids were given: no limiter can be made any more. */
+/* Tells whether nearly all ids were given: no limiter is made here any more. */
 static inline bool tree_is_used_up(const struct tree *tree)
 {
 	return tree->last_id >= TREE_IDS_MAX;

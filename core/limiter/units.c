@@ -67,11 +67,11 @@ static void count_queue(const struct limiter *above, const struct limiter *limit
 
 static void count_below(const struct limiter *above, const struct limiter *limiter)
 {
+	const struct limiter *partition;
+
 	count_queue(above, limiter);
-	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (partition_find(limiter, i))
-			count_queue(above, partition_find(limiter, i));
-	}
+	for (uint32_t i = 0; (partition = partition_next(limiter, &i));)
+		count_queue(above, partition);
 	for (struct limiter *key = NULL; (key = keys_next_waiting(limiter, key));)
 		count_queue(above, key);
 	for (const struct limiter *l = limiter->first_child; l; l = l->next_sibling) {

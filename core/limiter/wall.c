@@ -23,15 +23,15 @@ static bool look_again(struct limiter *limiter, uint64_t now_ns)
 /* Has the windows below @limiter look at the clock again; then settles those limiters. */
 static void look_below(struct schedule *schedule, struct limiter *limiter, bool settles)
 {
+	struct limiter *partition;
 	uint64_t now_ns = schedule->now_ns;
 
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling) {
 		bool any = look_again(l, now_ns);
 
-		for (uint32_t i = 0; i < l->partition_room; i++) {
-			if (partition_find(l, i) && look_again(partition_find(l, i), now_ns) &&
-			    settles)
-				limiter_settle(schedule, partition_find(l, i));
+		for (uint32_t i = 0; (partition = partition_next(l, &i));) {
+			if (look_again(partition, now_ns) && settles)
+				limiter_settle(schedule, partition);
 		}
 		for (struct limiter *key = NULL; (key = keys_next_open(l, key));) {
 			if (look_again(key, now_ns) && settles)

@@ -65,6 +65,7 @@ static void add_files_of(struct files *files, const struct limiter *limiter)
 /* Finds the open files of @limiter: from malloc, or NULL. */
 static struct files *find_files(const struct limiter *limiter)
 {
+	const struct limiter *partition;
 	struct files *files = malloc(sizeof(*files));
 	uint32_t keys = 0;
 
@@ -72,10 +73,8 @@ static struct files *find_files(const struct limiter *limiter)
 		return NULL;
 	files->count = 0;
 	add_files_of(files, limiter);
-	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (partition_find(limiter, i))
-			add_files_of(files, partition_find(limiter, i));
-	}
+	for (uint32_t i = 0; (partition = partition_next(limiter, &i));)
+		add_files_of(files, partition);
 	for (const struct limiter *key = NULL;
 	     keys++ < FILES_SEEN && (key = keys_next_open(limiter, key));)
 		add_files_of(files, key);
@@ -139,16 +138,14 @@ static void count_queue(const struct tally *tally, struct present *present,
 static void count_present(const struct limiter *limiter, const struct files *files,
 			  const struct tally *tally, struct present *present)
 {
+	const struct limiter *partition;
 	uint32_t room = FILES_SEEN;
 
 	count_queue(tally, present, &limiter->turns.queue, &room);
 	if (limiter->slots)
 		count_queue(tally, present, &limiter->slots->turns.queue, &room);
-	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (partition_find(limiter, i))
-			count_queue(tally, present, &partition_find(limiter, i)->turns.queue,
-				    &room);
-	}
+	for (uint32_t i = 0; (partition = partition_next(limiter, &i));)
+		count_queue(tally, present, &partition->turns.queue, &room);
 	for (struct limiter *key = NULL; room && (key = keys_next_waiting(limiter, key));) {
 		count_queue(tally, present, &key->turns.queue, &room);
 		if (key->slots)

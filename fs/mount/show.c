@@ -133,6 +133,8 @@ void show_status(FILE *out, struct daemon *daemon, const struct node *node, uint
 	else
 		fprintf(out, "coordinator none\n");
 	fprintf(out, "limiters %" PRIu32 "\n", daemon->engine.tree.count);
+	fprintf(out, "partitions %" PRIu32 "\n",
+		daemon->engine.users.used[BOUND_LIMITERS] - daemon->engine.tree.count);
 	fprintf(out, "waiters %" PRIu32 "\n", daemon->engine.waiting);
 	show_bounds(out, &daemon->engine.users);
 	fprintf(out, "uptime_seconds %" PRIu64 "\n", up_ns / NSEC_PER_SEC);
@@ -337,6 +339,7 @@ static void show_queue(FILE *out, struct daemon *daemon, struct limiter *limiter
 
 void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
+	struct limiter *partition;
 	uint32_t room = WAITERS_SHOWN;
 
 	(void)uid;
@@ -344,11 +347,8 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 	show_queue(out, daemon, node->limiter, &node->limiter->turns.queue, &room);
 	if (node->limiter->slots)
 		show_queue(out, daemon, node->limiter, &node->limiter->slots->turns.queue, &room);
-	for (uint32_t i = 0; i < node->limiter->partition_room; i++) {
-		if (partition_find(node->limiter, i))
-			show_queue(out, daemon, partition_find(node->limiter, i),
-				   &partition_find(node->limiter, i)->turns.queue, &room);
-	}
+	for (uint32_t i = 0; (partition = partition_next(node->limiter, &i));)
+		show_queue(out, daemon, partition, &partition->turns.queue, &room);
 	for (struct limiter *key = NULL; room && (key = keys_next_waiting(node->limiter, key));) {
 		show_queue(out, daemon, key, &key->turns.queue, &room);
 		if (key->slots)

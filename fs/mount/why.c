@@ -281,13 +281,11 @@ static bool tell_member(const struct telling *telling, struct limiter *member)
 /* Tells of the keys and partitions in which readers wait for what these lack. */
 static uint32_t tell_members(const struct telling *telling)
 {
-	struct limiter *limiter = telling->limiter;
+	struct limiter *limiter = telling->limiter, *partition;
 	uint32_t told = 0, seen = 0;
 
-	for (uint32_t i = 0; i < limiter->partition_room && told < MEMBERS_SHOWN; i++) {
-		if (partition_find(limiter, i))
-			told += tell_member(telling, partition_find(limiter, i));
-	}
+	for (uint32_t i = 0; told < MEMBERS_SHOWN && (partition = partition_next(limiter, &i));)
+		told += tell_member(telling, partition);
 	for (struct limiter *key = NULL;
 	     told < MEMBERS_SHOWN && seen < KEYS_SEEN && (key = keys_next_waiting(limiter, key));
 	     seen++)

@@ -123,7 +123,7 @@ case_options_are_bounded_and_a_wrong_one_is_named() {
 			fail "$option was taken"
 		like "$option" "$said" "${option%%=*}"
 	done
-	for option in readers_max=0 readers_max=x limiters_max=1000001 user_keys_max=-1 \
+	for option in readers_max=0 readers_max=x limiters_max=1000000001 user_keys_max=-1 \
 		names_max=1048577; do
 		said=$("$RATEFS" -o "$option" local "$m" 2>&1) && fail "$option was taken"
 		like "$option" "$said" "${option%%=*}"

@@ -85,6 +85,7 @@ static void test_a_partition_counts_for_its_user_until_it_is_removed(void **stat
 	/* Its place goes, and is there again for the next one. */
 	stage_write(&stage, limiter, "partitions.count=64", 0);
 	assert_null(partition_find(limiter, 4095));
+	assert_int_equal(limiter->partition_room, PARTITION_BLOCK);
 	assert_int_equal(used_by(&stage, 7), 1);
 	assert_int_equal(used_by(&stage, 8), 0);
 	stage_write(&stage, limiter, "partitions.count=4096", 0);
