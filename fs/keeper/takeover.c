@@ -7,6 +7,7 @@
  */
 #include "fs/keeper/takeover.h"
 #include "fs/base/log.h"
+#include "fs/mount/arrivals.h"
 #include "fs/mount/channel.h"
 #include "fs/mount/handle.h"
 #include "fs/mount/loop.h"
@@ -23,8 +24,6 @@
 #include <unistd.h>
 
 enum { NOTIFY_RESEND = 7 }; /* since Linux 6.9 */
-
-static const uint64_t RESEND = UINT64_C(1) << 63;
 
 struct message {
 	uint64_t unique;
@@ -70,9 +69,9 @@ static int add_message(struct messages *messages, const struct fuse_buf *buffer)
 static int by_turn(const void *a, const void *b)
 {
 	const struct message *one = a, *other = b;
-	bool again = one->unique & RESEND;
+	bool again = one->unique & FUSE_RESEND;
 
-	if (again != !!(other->unique & RESEND))
+	if (again != !!(other->unique & FUSE_RESEND))
 		return again ? -1 : 1;
 	return one->unique < other->unique ? -1 : one->unique > other->unique;
 }
@@ -82,7 +81,7 @@ static bool is_again(const struct fuse_buf *buffer)
 	const struct fuse_in_header *header = buffer->mem;
 
 	/* Interrupts and what is forgotten come before, or in between. */
-	return header->unique & RESEND || header->opcode == FUSE_INTERRUPT ||
+	return header->unique & FUSE_RESEND || header->opcode == FUSE_INTERRUPT ||
 	       header->opcode == FUSE_FORGET || header->opcode == FUSE_BATCH_FORGET;
 }
 
@@ -109,7 +108,8 @@ static int receive_messages(struct daemon *daemon, struct messages *messages)
 	free(buffer.mem);
 	if (messages->count)
 		qsort(messages->at, messages->count, sizeof(*messages->at), by_turn);
-	while (messages->again < messages->count && messages->at[messages->again].unique & RESEND)
+	while (messages->again < messages->count &&
+	       messages->at[messages->again].unique & FUSE_RESEND)
 		messages->again++;
 	return err;
 }
@@ -117,7 +117,7 @@ static int receive_messages(struct daemon *daemon, struct messages *messages)
 static int by_unique(const void *key, const void *element)
 {
 	uint64_t unique = *(const uint64_t *)key;
-	uint64_t other = ((const struct message *)element)->unique & ~RESEND;
+	uint64_t other = ((const struct message *)element)->unique & ~FUSE_RESEND;
 
 	return unique < other ? -1 : unique > other;
 }
@@ -133,7 +133,7 @@ static bool was_asked(const void *what, uint64_t unique)
 static int by_asking(const void *key, const void *element)
 {
 	uint64_t number = ((const struct parked_place *)key)->asker.number;
-	uint64_t other = ((const struct message *)element)->unique & ~RESEND;
+	uint64_t other = ((const struct message *)element)->unique & ~FUSE_RESEND;
 
 	return number < other ? -1 : number > other;
 }
@@ -194,7 +194,7 @@ static size_t match_places(struct messages *messages, struct parked_place *place
 	}
 	qsort(places, left, sizeof(*places), by_first);
 	for (size_t i = 0; i < messages->count; i++)
-		messages->at[i].order = messages->at[i].unique & ~RESEND;
+		messages->at[i].order = messages->at[i].unique & ~FUSE_RESEND;
 	for (size_t i = 0; i < left; i++) {
 		struct message *message = messages->again
 						  ? bsearch(&places[i], messages->at,

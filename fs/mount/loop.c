@@ -15,14 +15,20 @@
  * one that sleeps is moved there only most of the time, and takes 65 us otherwise.) And the timer
  * goes off a little early, and the thread looks at the clock until the time has come, if that is
  * not too often.
+ *
+ * The kernel has one queue for all users. So the thread receives what is in it every few requests,
+ * and serves users in turn, see arrivals.h. Each look costs 0.3 us, which a user who asks alone
+ * does not pay: then there is one in 16 requests.
  */
 #include "fs/mount/loop.h"
 #include "fs/base/log.h"
+#include "fs/mount/arrivals.h"
 #include "fs/mount/channel.h"
 #include "fs/mount/wake.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -37,16 +43,17 @@ enum {
 	LOOK_MEAN_MAX_NS = 100000,
 	TIME_CAP_NS = 1000000, /* longer times between requests count as this one */
 	TIME_WEIGHT = 8,       /* of the mean against the newest time */
+	GATHER_MAX = 64,       /* requests that are received in one go */
+	GATHER_EVERY = 4,      /* requests that are served between two looks for more */
+	GATHER_SELDOM = 16,    /* ... if there was none the last time */
 	PAGES_MAX = 256,       /* of a request; the kernel allows no more, if it is not told to */
 };
-
-/* Set in the unique number of a request that the kernel sends again. */
-static const uint64_t RESEND = UINT64_C(1) << 63;
 
 static struct {
 	int descriptors[CHANNELS]; /* the first is the session's */
 	unsigned int count;
 	unsigned int turn;
+	bool stays; /* requests are received from the same one as the last */
 	bool begun; /* the first request, FUSE_INIT, is answered */
 } channels;
 
@@ -87,7 +94,9 @@ static ssize_t receive_request(int descriptor, void *bytes, size_t size, void *u
 
 	(void)descriptor;
 	(void)userdata;
-	channel_of_thread = (uint8_t)(channels.turn++ % channels.count);
+	if (!channels.stays)
+		channels.turn++;
+	channel_of_thread = (uint8_t)(channels.turn % channels.count);
 	length = read(channels.descriptors[channel_of_thread], memory ? memory : bytes, size);
 	if (memory && length > 0)
 		memcpy(bytes, memory, (size_t)length);
@@ -124,6 +133,8 @@ void loop_adopt(struct fuse_session *session, const int *descriptors, unsigned i
 	static const struct fuse_custom_io io = {.read = receive_request, .writev = send_reply};
 
 	assert(count && count <= CHANNELS);
+	for (unsigned int i = 0; i < count; i++)
+		fcntl(descriptors[i], F_SETFL, O_RDWR); /* a killed predecessor may have gathered */
 	memcpy(channels.descriptors, descriptors, count * sizeof(*descriptors));
 	channels.count = count;
 	if (fuse_session_custom_io(session, &io, descriptors[0]))
@@ -135,8 +146,8 @@ void loop_adopt(struct fuse_session *session, const int *descriptors, unsigned i
 void loop_adopt(struct fuse_session *session, const int *descriptors, unsigned int count)
 {
 	(void)session;
-	(void)descriptors;
 	(void)count;
+	fcntl(descriptors[0], F_SETFL, O_RDWR); /* a killed predecessor may have gathered */
 }
 
 #endif
@@ -161,16 +172,16 @@ void loop_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t
 		return;
 	if (header->opcode == FUSE_INTERRUPT) {
 		if (buffer->size >= sizeof(*header) + sizeof(*interrupt))
-			daemon_interrupt(daemon, interrupt->unique & ~RESEND);
+			daemon_interrupt(daemon, interrupt->unique & ~FUSE_RESEND);
 		return;
 	}
 	daemon->caller = (struct caller){
-		.unique = header->unique & ~RESEND,
+		.unique = header->unique & ~FUSE_RESEND,
 		.at_ns = now_ns,
 		.uid = header->uid,
 		.gid = header->gid,
 		.pid = header->pid,
-		.again = header->unique & RESEND,
+		.again = header->unique & FUSE_RESEND,
 	};
 	if (header->opcode == FUSE_POLL && buffer->size >= sizeof(*header) + sizeof(*poll_in))
 		daemon->caller.poll = poll_in->kh;
@@ -200,10 +211,73 @@ static void serve_due(struct daemon *daemon)
 	daemon_run(daemon);
 }
 
+/* When requests came of late. */
+struct times {
+	uint64_t last_ns, mean_ns; /* the last one, and between them */
+};
+
+static void note_time(struct times *times, uint64_t now_ns)
+{
+	uint64_t between_ns = now_ns - times->last_ns;
+
+	if (between_ns > TIME_CAP_NS)
+		between_ns = TIME_CAP_NS;
+	times->mean_ns += between_ns / TIME_WEIGHT - times->mean_ns / TIME_WEIGHT;
+	times->last_ns = now_ns;
+}
+
+/* Receives requests that are there, and waits for none: one may be withdrawn after the look. */
+static void gather(struct daemon *daemon, struct fuse_buf *buffer, struct arrivals *arrivals)
+{
+	int descriptor = fuse_session_fd(daemon->fuse);
+
+	if (!arrivals_have_room(arrivals) || !look_for_request(daemon, 0))
+		return;
+	if (channels.count)
+		descriptor = channels.descriptors[++channels.turn % channels.count];
+	channels.stays = true;
+	fcntl(descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
+	for (int i = 0; i < GATHER_MAX && arrivals_have_room(arrivals); i++) {
+		int length = fuse_session_receive_buf(daemon->fuse, buffer);
+
+		if (length <= 0)
+			break;
+		if (!arrivals_add(arrivals, buffer->mem, buffer->size, channel_current()))
+			loop_process(daemon, buffer, clock_ns());
+	}
+	fcntl(descriptor, F_SETFL, O_RDWR);
+	channels.stays = false;
+}
+
+static void serve_arrival(struct daemon *daemon, struct arrival *arrival, uint64_t now_ns)
+{
+	struct fuse_buf buffer = {.mem = arrival->bytes, .size = arrival->size};
+
+	channel_reply_to(arrival->channel);
+	loop_process(daemon, &buffer, now_ns);
+	free(arrival);
+}
+
+/* Serves what has arrived if the server ends, or leaves it to a successor. */
+static void end_arrivals(struct daemon *daemon, struct arrivals *arrivals)
+{
+	struct arrival *arrival;
+
+	while ((arrival = arrivals_take(arrivals))) {
+		if (wake_is_ending() && !wake_is_replaced())
+			serve_arrival(daemon, arrival, clock_ns());
+		else
+			free(arrival);
+	}
+}
+
 void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 {
+	struct times times = {.last_ns = clock_ns(), .mean_ns = TIME_CAP_NS};
+	struct arrivals arrivals = {0};
 	struct fuse_buf buffer = {0};
-	uint64_t mean_ns = TIME_CAP_NS, last_ns = clock_ns(), now_ns, between_ns;
+	unsigned int served = 0, every = GATHER_SELDOM; /* since the last look, until the next */
+	uint64_t now_ns;
 	int length;
 
 	for (;;) {
@@ -213,21 +287,32 @@ void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 			answer(what);
 		if (wake_is_due())
 			serve_due(daemon);
-		else if (mean_ns > LOOK_MEAN_MIN_NS && mean_ns < LOOK_MEAN_MAX_NS &&
+		else if (!arrivals.count && times.mean_ns > LOOK_MEAN_MIN_NS &&
+			 times.mean_ns < LOOK_MEAN_MAX_NS &&
 			 look_for_request(daemon, clock_ns() + LOOK_NS) && wake_is_due())
 			continue;
+		if (served++ == every) {
+			gather(daemon, &buffer, &arrivals);
+			served = 0;
+			every = arrivals.count ? GATHER_EVERY : GATHER_SELDOM;
+		}
+		if (arrivals.count) {
+			now_ns = clock_ns();
+			note_time(&times, now_ns);
+			serve_arrival(daemon, arrivals_take(&arrivals), now_ns);
+			continue;
+		}
 		length = fuse_session_receive_buf(daemon->fuse, &buffer);
 		if (length == -EINTR)
 			continue;
 		if (length <= 0 || fuse_session_exited(daemon->fuse))
 			break;
 		now_ns = clock_ns();
-		between_ns = now_ns - last_ns < TIME_CAP_NS ? now_ns - last_ns : TIME_CAP_NS;
-		mean_ns += between_ns / TIME_WEIGHT - mean_ns / TIME_WEIGHT;
-		last_ns = now_ns;
+		note_time(&times, now_ns);
 		loop_process(daemon, &buffer, now_ns);
 	}
 	wake_never();
+	end_arrivals(daemon, &arrivals);
 	free(buffer.mem);
 	if (wake_is_replaced())
 		return;

@@ -66,6 +66,39 @@ case_twenty_thousand_readers_of_one_user_do_not_starve_another() {
 	waiting orders 0
 }
 
+# A server that was stopped finds 200 reads of one user in the queue, and behind them one of
+# another, which gets one of 60 tokens.
+case_users_are_served_in_turn() {
+	open_to_all
+	limiter orders 1/d 60
+	local server queue=/sys/fs/fuse/connections/$minor/waiting
+	server=$(server)
+	mkfifo "$d/begin"
+	chmod 644 "$d/begin"
+	"${nobody[@]}" /usr/bin/python3 - "$m/orders/token" "$d/begin" > "$d/open" << 'END' &
+import os, sys, threading
+files = [os.open(sys.argv[1], os.O_RDONLY) for _ in range(200)]
+print("open", flush=True)
+os.open(sys.argv[2], os.O_RDONLY)
+for file in files: threading.Thread(target=os.read, args=[file, 16], daemon=True).start()
+threading.Event().wait()
+END
+	local crowd=$!
+	eventually 20 [ -s "$d/open" ]
+	exec 5< "$m/orders/token"
+	kill -STOP "$server"
+	: > "$d/begin"
+	eventually 20 eval "[ \$(cat $queue) -ge 200 ]" || fail "$(cat "$queue") requests wait"
+	cat <&5 > "$d/token" &
+	local reader=$!
+	eventually 20 eval "[ \$(cat $queue) -ge 201 ]" || fail "$(cat "$queue") requests wait"
+	kill -CONT "$server"
+	eventually 20 [ -s "$d/token" ] ||
+		fail "root has no token, nobody $(counter orders granted)"
+	kill -9 $crowd $reader
+	wait $crowd $reader 2> /dev/null || :
+}
+
 case_readers_that_are_stopped_and_go_on_hold_up_no_other() {
 	open_to_all
 	empty orders
