@@ -36,8 +36,17 @@ static bool find_lane(const struct arrivals *arrivals, const void *bytes, size_t
 	if (size < sizeof(*header))
 		return false;
 	*uid = header->uid;
-	if (header->opcode != FUSE_INTERRUPT)
+	switch (header->opcode) {
+	case FUSE_INTERRUPT:
+		break;
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR:
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+		return false;
+	default:
 		return true;
+	}
 	its = size >= sizeof(*header) + sizeof(*interrupt)
 		      ? find(arrivals, interrupt->unique & ~FUSE_RESEND)
 		      : NULL;

@@ -3,7 +3,8 @@
  * user one after the other. So a hundred threads of a user are a few requests ahead of another
  * user, not a hundred.
  *
- * The kernel sends them again to the successor of a server that is killed.
+ * The kernel sends them again to the successor of a server that is killed, which takes them for
+ * requests that the killed one may have done.
  */
 #ifndef RATEFS_FS_MOUNT_ARRIVALS_H
 #define RATEFS_FS_MOUNT_ARRIVALS_H
@@ -40,8 +41,9 @@ static inline bool arrivals_have_room(const struct arrivals *arrivals)
 
 /*
  * Adds a copy of the request in @size @bytes, which came by @channel. An interrupt comes behind the
- * request that it is for. False: it is to be served at once, since it is too short for its kind,
- * there is no memory, or it interrupts none of these.
+ * request that it is for. False: it is to be served at once, since it interrupts none of these, is
+ * too short for its kind, or there is no memory; or it closes a file or forgets a name: such
+ * requests are of no user, those that come later count on them, and some are never sent again.
  */
 bool arrivals_add(struct arrivals *arrivals, const void *bytes, size_t size, uint8_t channel);
 

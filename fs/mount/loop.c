@@ -24,6 +24,8 @@
 #include "fs/base/log.h"
 #include "fs/mount/arrivals.h"
 #include "fs/mount/channel.h"
+#include "fs/mount/frozen.h"
+#include "fs/mount/handle.h"
 #include "fs/mount/wake.h"
 
 #include <assert.h>
@@ -58,6 +60,12 @@ static struct {
 } channels;
 
 _Thread_local uint8_t channel_of_thread;
+
+/* Has receives wait for a request, or not. */
+static void set_waiting(int descriptor, bool waits)
+{
+	fcntl(descriptor, F_SETFL, waits ? O_RDWR : O_RDWR | O_NONBLOCK);
+}
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 14)
 
@@ -133,8 +141,9 @@ void loop_adopt(struct fuse_session *session, const int *descriptors, unsigned i
 	static const struct fuse_custom_io io = {.read = receive_request, .writev = send_reply};
 
 	assert(count && count <= CHANNELS);
+	/* A predecessor may have been killed as it gathered. */
 	for (unsigned int i = 0; i < count; i++)
-		fcntl(descriptors[i], F_SETFL, O_RDWR); /* a killed predecessor may have gathered */
+		set_waiting(descriptors[i], true);
 	memcpy(channels.descriptors, descriptors, count * sizeof(*descriptors));
 	channels.count = count;
 	if (fuse_session_custom_io(session, &io, descriptors[0]))
@@ -147,7 +156,7 @@ void loop_adopt(struct fuse_session *session, const int *descriptors, unsigned i
 {
 	(void)session;
 	(void)count;
-	fcntl(descriptors[0], F_SETFL, O_RDWR); /* a killed predecessor may have gathered */
+	set_waiting(descriptors[0], true); /* a predecessor may have been killed as it gathered */
 }
 
 #endif
@@ -200,12 +209,16 @@ static bool look_for_request(const struct daemon *daemon, uint64_t until_ns)
 	return found;
 }
 
-/* Serves who is due. Called early it waits for the time, unless a request comes before. */
-static void serve_due(struct daemon *daemon)
+/*
+ * Serves who is due. Called early it waits for the time, unless a request comes before, or is there
+ * (@is_busy).
+ */
+static void serve_due(struct daemon *daemon, bool is_busy)
 {
 	uint64_t due_ns = daemon_due_ns(daemon), now_ns = clock_ns();
 
-	if (due_ns > now_ns && due_ns - now_ns <= WAKE_EARLY_NS && look_for_request(daemon, due_ns))
+	if (due_ns > now_ns && due_ns - now_ns <= WAKE_EARLY_NS &&
+	    (is_busy || look_for_request(daemon, due_ns)))
 		return;
 	wake_done();
 	daemon_run(daemon);
@@ -226,6 +239,50 @@ static void note_time(struct times *times, uint64_t now_ns)
 	times->last_ns = now_ns;
 }
 
+static void serve_arrival(struct daemon *daemon, struct arrival *arrival, uint64_t now_ns)
+{
+	struct fuse_buf buffer = {.mem = arrival->bytes, .size = arrival->size};
+
+	channel_reply_to(arrival->channel);
+	loop_process(daemon, &buffer, now_ns);
+	free(arrival);
+}
+
+static void serve_arrivals(struct daemon *daemon, struct arrivals *arrivals)
+{
+	struct arrival *arrival;
+
+	while ((arrival = arrivals_take(arrivals)))
+		serve_arrival(daemon, arrival, clock_ns());
+}
+
+/* Tells whether a request tells of all that came before it: of the threads that wait. */
+static bool comes_behind_all(const struct daemon *daemon, const struct fuse_buf *buffer)
+{
+	const struct fuse_in_header *header = buffer->mem;
+	const struct fuse_read_in *read_in = (const struct fuse_read_in *)(header + 1);
+	const struct handle *handle;
+
+	if (buffer->size < sizeof(*header) + sizeof(*read_in) || header->opcode != FUSE_READ)
+		return false;
+	handle = handle_find(daemon, read_in->fh);
+	return handle && handle->row->kind == &FROZEN_FILE;
+}
+
+/* Takes over a request that was received. */
+static void add_request(struct daemon *daemon, const struct fuse_buf *buffer,
+			struct arrivals *arrivals)
+{
+	uint8_t channel = channel_current();
+
+	if (comes_behind_all(daemon, buffer))
+		serve_arrivals(daemon, arrivals);
+	else if (arrivals_add(arrivals, buffer->mem, buffer->size, channel))
+		return;
+	channel_reply_to(channel);
+	loop_process(daemon, buffer, clock_ns());
+}
+
 /* Receives requests that are there, and waits for none: one may be withdrawn after the look. */
 static void gather(struct daemon *daemon, struct fuse_buf *buffer, struct arrivals *arrivals)
 {
@@ -236,45 +293,21 @@ static void gather(struct daemon *daemon, struct fuse_buf *buffer, struct arriva
 	if (channels.count)
 		descriptor = channels.descriptors[++channels.turn % channels.count];
 	channels.stays = true;
-	fcntl(descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
+	set_waiting(descriptor, false);
 	for (int i = 0; i < GATHER_MAX && arrivals_have_room(arrivals); i++) {
-		int length = fuse_session_receive_buf(daemon->fuse, buffer);
-
-		if (length <= 0)
+		if (fuse_session_receive_buf(daemon->fuse, buffer) <= 0)
 			break;
-		if (!arrivals_add(arrivals, buffer->mem, buffer->size, channel_current()))
-			loop_process(daemon, buffer, clock_ns());
+		add_request(daemon, buffer, arrivals);
 	}
-	fcntl(descriptor, F_SETFL, O_RDWR);
+	set_waiting(descriptor, true);
 	channels.stays = false;
-}
-
-static void serve_arrival(struct daemon *daemon, struct arrival *arrival, uint64_t now_ns)
-{
-	struct fuse_buf buffer = {.mem = arrival->bytes, .size = arrival->size};
-
-	channel_reply_to(arrival->channel);
-	loop_process(daemon, &buffer, now_ns);
-	free(arrival);
-}
-
-/* Serves what has arrived if the server ends, or leaves it to a successor. */
-static void end_arrivals(struct daemon *daemon, struct arrivals *arrivals)
-{
-	struct arrival *arrival;
-
-	while ((arrival = arrivals_take(arrivals))) {
-		if (wake_is_ending() && !wake_is_replaced())
-			serve_arrival(daemon, arrival, clock_ns());
-		else
-			free(arrival);
-	}
 }
 
 void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 {
 	struct times times = {.last_ns = clock_ns(), .mean_ns = TIME_CAP_NS};
 	struct arrivals arrivals = {0};
+	struct arrival *arrival;
 	struct fuse_buf buffer = {0};
 	unsigned int served = 0, every = GATHER_SELDOM; /* since the last look, until the next */
 	uint64_t now_ns;
@@ -286,12 +319,12 @@ void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 		if (wake_is_asked())
 			answer(what);
 		if (wake_is_due())
-			serve_due(daemon);
+			serve_due(daemon, arrivals.count);
 		else if (!arrivals.count && times.mean_ns > LOOK_MEAN_MIN_NS &&
 			 times.mean_ns < LOOK_MEAN_MAX_NS &&
 			 look_for_request(daemon, clock_ns() + LOOK_NS) && wake_is_due())
 			continue;
-		if (served++ == every) {
+		if (++served >= every) {
 			gather(daemon, &buffer, &arrivals);
 			served = 0;
 			every = arrivals.count ? GATHER_EVERY : GATHER_SELDOM;
@@ -311,8 +344,12 @@ void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 		note_time(&times, now_ns);
 		loop_process(daemon, &buffer, now_ns);
 	}
+	/* Those of a mount that has ended are answered by the kernel. */
+	if (wake_is_ending())
+		serve_arrivals(daemon, &arrivals);
+	while ((arrival = arrivals_take(&arrivals)))
+		free(arrival);
 	wake_never();
-	end_arrivals(daemon, &arrivals);
 	free(buffer.mem);
 	if (wake_is_replaced())
 		return;

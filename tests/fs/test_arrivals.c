@@ -89,6 +89,19 @@ static void test_an_interrupt_comes_behind_its_request(void **state)
 	assert_int_equal(take(&arrivals), 0);
 }
 
+static void test_closes_and_forgotten_names_wait_for_nobody(void **state)
+{
+	const uint32_t kinds[] = {FUSE_RELEASE, FUSE_RELEASEDIR, FUSE_FORGET, FUSE_BATCH_FORGET};
+	struct arrivals arrivals = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		request.header = (struct fuse_in_header){.opcode = kinds[i]};
+		assert_false(arrivals_add(&arrivals, &request, sizeof(request.header) + 24, 3));
+	}
+	assert_int_equal(arrivals.count, 0);
+}
+
 static void test_short_requests_are_not_kept(void **state)
 {
 	struct arrivals arrivals = {0};
@@ -131,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_users_are_served_in_turn_and_each_in_order),
 		cmocka_unit_test(test_an_interrupt_comes_behind_its_request),
+		cmocka_unit_test(test_closes_and_forgotten_names_wait_for_nobody),
 		cmocka_unit_test(test_short_requests_are_not_kept),
 		cmocka_unit_test(test_there_is_room_for_so_many_and_so_many_bytes),
 	};
