@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* No more are received than these, or once there are so many bytes of them. */
-enum { ARRIVALS_MAX = 1024, ARRIVALS_BYTES = 1 << 20 };
+enum { ARRIVALS_MAX = 1024, ARRIVALS_BYTES = 1 << 24 };
 
 /* Set in the unique number of a request that the kernel sends again. */
 #define FUSE_RESEND (UINT64_C(1) << 63)

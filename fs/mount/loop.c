@@ -146,8 +146,10 @@ void loop_adopt(struct fuse_session *session, const int *descriptors, unsigned i
 		set_waiting(descriptors[i], true);
 	memcpy(channels.descriptors, descriptors, count * sizeof(*descriptors));
 	channels.count = count;
-	if (fuse_session_custom_io(session, &io, descriptors[0]))
+	if (fuse_session_custom_io(session, &io, descriptors[0])) {
 		log_warning("requests come by one descriptor: %s", strerror(errno));
+		channels.count = 1;
+	}
 }
 
 #else
@@ -294,7 +296,7 @@ static void gather(struct daemon *daemon, struct fuse_buf *buffer, struct arriva
 		descriptor = channels.descriptors[++channels.turn % channels.count];
 	channels.stays = true;
 	set_waiting(descriptor, false);
-	for (int i = 0; i < GATHER_MAX && arrivals_have_room(arrivals); i++) {
+	for (int i = 0; i < GATHER_MAX && arrivals_have_room(arrivals) && !wake_is_due(); i++) {
 		if (fuse_session_receive_buf(daemon->fuse, buffer) <= 0)
 			break;
 		add_request(daemon, buffer, arrivals);
@@ -307,7 +309,6 @@ void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 {
 	struct times times = {.last_ns = clock_ns(), .mean_ns = TIME_CAP_NS};
 	struct arrivals arrivals = {0};
-	struct arrival *arrival;
 	struct fuse_buf buffer = {0};
 	unsigned int served = 0, every = GATHER_SELDOM; /* since the last look, until the next */
 	uint64_t now_ns;
@@ -344,11 +345,7 @@ void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 		note_time(&times, now_ns);
 		loop_process(daemon, &buffer, now_ns);
 	}
-	/* Those of a mount that has ended are answered by the kernel. */
-	if (wake_is_ending())
-		serve_arrivals(daemon, &arrivals);
-	while ((arrival = arrivals_take(&arrivals)))
-		free(arrival);
+	serve_arrivals(daemon, &arrivals);
 	wake_never();
 	free(buffer.mem);
 	if (wake_is_replaced())
