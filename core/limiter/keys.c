@@ -23,8 +23,7 @@ struct inflated {
 	struct settings *own;	 /* owned: once it was leased, or has overrides; or NULL */
 	struct key_lease *lease; /* borrowed */
 	uint32_t leaves;
-	uint32_t waiters;
-	struct list_link waiting; /* in keys->waiting, while there are waiters */
+	struct list_link waiting; /* in keys->waiting, while readers or openers wait here */
 };
 
 static struct key *key_of_name(struct chain_link *link)
@@ -478,18 +477,15 @@ uint32_t keys_waiting(const struct limiter *limiter)
 
 void keys_count_waiter(struct limiter *inflated, bool joins)
 {
-	struct inflated *key = (struct inflated *)inflated;
+	struct list_link *link = &((struct inflated *)inflated)->waiting;
+	uint32_t waiters = inflated->turns.queue.length + slots_waiting(inflated);
 	struct keys *keys = inflated->parent->keys;
 
-	if (joins) {
-		keys->waiters++;
-		if (!key->waiters++)
-			list_append(&keys->waiting, &key->waiting);
-	} else {
-		keys->waiters--;
-		if (!--key->waiters)
-			list_remove(&keys->waiting, &key->waiting);
-	}
+	keys->waiters = joins ? keys->waiters + 1 : keys->waiters - 1;
+	if (joins && waiters == 1)
+		list_append(&keys->waiting, link);
+	else if (!joins && !waiters)
+		list_remove(&keys->waiting, link);
 }
 
 struct limiter *keys_next_waiting(const struct limiter *limiter, struct limiter *key)

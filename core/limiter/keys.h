@@ -162,7 +162,10 @@ uint64_t keys_whole_burst(const struct limiter *inflated, uint32_t i);
 uint32_t keys_count(const struct limiter *limiter);
 uint32_t keys_waiting(const struct limiter *limiter);
 
-/* Counts a reader or opener that waits in the open key @inflated: it @joins, or it has left. */
+/*
+ * Counts a reader or opener of the open key @inflated that @joins its queue there, or has left it:
+ * the queue is as it is after that.
+ */
 void keys_count_waiter(struct limiter *inflated, bool joins);
 
 /*

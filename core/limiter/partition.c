@@ -98,13 +98,17 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 
 	if (partition_find(limiter, index))
 		return partition_find(limiter, index);
+	if (turns_prepare(&limiter->turns))
+		return NULL;
 	place = get_place(limiter, index);
-	if (!place || turns_prepare(&limiter->turns))
+	if (!place)
 		return NULL;
 	/* Room for as many limits as there can be: following the limiter must not fail. */
 	partition = calloc(1, sizeof(*partition));
-	if (!partition)
+	if (!partition) {
+		free_block(limiter, index);
 		return NULL;
+	}
 	partition->limiter.name = no_name;
 	partition->limiter.parent = limiter;
 	partition->limiter.uid = uid;

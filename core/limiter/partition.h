@@ -67,7 +67,10 @@ uint32_t partition_waiting(const struct limiter *limiter);
  */
 void partition_follow(struct schedule *schedule, struct limiter *limiter);
 
-/* Removes all partitions; readers that wait there get -ENODEV. */
+/*
+ * Removes all partitions, and their places; readers that wait there get -ENODEV. Comes before the
+ * limiter is freed.
+ */
 void partition_remove_all(struct schedule *schedule, struct limiter *limiter);
 
 /* Frees a partition that was removed and that nothing holds. */

@@ -127,8 +127,7 @@ void limiter_free(struct limiter *limiter)
 	assert(!limiter->keys && !limiter->is_key);
 	if (limiter->holds_parent)
 		limiter_drop(limiter->parent);
-	for (uint32_t i = 0; i < limiter->partition_room / PARTITION_BLOCK; i++)
-		free(limiter->partitions[i]); /* there was no memory for what it is for */
+	assert(!limiter->partitions);
 	if (limiter->holding)
 		holding_free(limiter->holding);
 	else
@@ -137,7 +136,6 @@ void limiter_free(struct limiter *limiter)
 	usage_free(limiter);
 	slots_free(limiter);
 	turns_free(&limiter->turns);
-	free(limiter->partitions);
 	for (uint32_t i = 0; i < limiter->bucket_count; i++)
 		bucket_end(&limiter->buckets[i]);
 	free(limiter->buckets);

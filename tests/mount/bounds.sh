@@ -41,7 +41,9 @@ case_partitions_count_for_the_user_that_opens_them_first() {
 	is 'of another user' "$(as daemon "$CLIENT" read "$m/orders/partitions/3/token")" 1
 	is 'one that is there' "$(as nobody "$CLIENT" read "$m/orders/partitions/3/token")" 1
 	is 'a limiter' "$(as nobody "$CLIENT" mkdir "$m/a")" ENOSPC
+	is partitions "$(status_of partitions)" 4
 	echo 2 > "$m/orders/partitions/count"
+	is 'partitions that are left' "$(status_of partitions)" 2
 	as nobody mkdir "$m/a" || fail 'one partition went'
 	is 'a second limiter' "$(as nobody "$CLIENT" mkdir "$m/b")" ENOSPC
 	rmdir "$m/orders"
@@ -58,7 +60,10 @@ case_partitions_that_are_open_outlive_a_server_whatever_the_bound() {
 	local sleeper=$!
 	eventually 20 [ -s "$d/open" ]
 	is 'a third' "$(as nobody "$CLIENT" read "$m/orders/partitions/2/token")" ENOSPC
+	is 'one that is closed again' "$("$CLIENT" read "$m/orders/partitions/3/token")" 1
+	is partitions "$(status_of partitions)" 3
 	"$RATEFS" --reload "$m"
+	is 'partitions that are open' "$(status_of partitions)" 2
 	is 'after a reload' "$(as nobody "$CLIENT" read "$m/orders/partitions/2/token")" ENOSPC
 	kill $sleeper
 	wait $sleeper 2> /dev/null || :

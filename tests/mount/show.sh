@@ -551,6 +551,29 @@ case_users_lists_who_has_had_how_much() {
 	kill %%
 }
 
+# The first file is behind 8,192 that were opened later, with 40 tokens of its own.
+case_users_counts_tokens_through_very_many_files_when_these_are_closed() {
+	start
+	limiter orders 1/d 100
+	exec 5< "$m/orders/take/40"
+	is take "$(head -c 2 <&5)" 40
+	python3 - "$m/orders/token" 5<&- > "$d/open" <<- 'END' &
+		import os, sys, time
+		files = [os.open(sys.argv[1], os.O_RDONLY) for _ in range(8192)]
+		os.read(files[0], 16)
+		print("open", flush=True)
+		time.sleep(1000)
+	END
+	local crowd=$!
+	eventually 40 [ -s "$d/open" ]
+	like 'the newer ones' "$(cat "$m/orders/users")" '^0 [^ ]+ - 1 0 0$'
+	exec 5<&-
+	eventually 20 grep -q '^0 [^ ]* - 41 0 0$' "$m/orders/users" ||
+		fail "and the one that is closed: $(cat "$m/orders/users")"
+	kill $crowd
+	wait $crowd 2> /dev/null || :
+}
+
 case_with_servers_fleet_tells_the_share_of_each_host() {
 	start -o host=first
 	mkdir "$d/other"

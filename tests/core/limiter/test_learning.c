@@ -173,6 +173,24 @@ static void test_longer_pause_keeps_waiters_longer(void **state)
 	stage_close(&stage);
 }
 
+static void test_a_pause_keeps_a_waiter_that_lacks_a_token_above_alone(void **state)
+{
+	struct limiter *parent, *child;
+	struct stage stage;
+	struct guest guest;
+
+	(void)state;
+	stage_open(&stage);
+	parent = stage_make(&stage, NULL, "parent", "rate=1/s");
+	child = stage_make(&stage, parent, "child", "backoff=exponential initial=20s jitter=0");
+	assert_int_equal(stage_try(&stage, parent, 1, 0), 0);
+	assert_int_equal(stage_ask(&stage, &guest, child, 1, 0), WAITING);
+	throttle(&stage, child, SEC / 2);
+	stage_run(&stage, MIN);
+	assert_int_equal(guest.done_ns, 20 * SEC + SEC / 2);
+	stage_close(&stage);
+}
+
 static void test_a_very_long_retry_after_lasts_until_retry_max(void **state)
 {
 	struct stage stage;
@@ -781,6 +799,7 @@ int main(void)
 		cmocka_unit_test(test_errors_change_no_rate_and_make_no_pause),
 		cmocka_unit_test(test_pause_grants_nothing_and_ends_for_waiters),
 		cmocka_unit_test(test_longer_pause_keeps_waiters_longer),
+		cmocka_unit_test(test_a_pause_keeps_a_waiter_that_lacks_a_token_above_alone),
 		cmocka_unit_test(test_a_very_long_retry_after_lasts_until_retry_max),
 		cmocka_unit_test(test_a_pause_is_over_when_backoff_is_none_or_shorter),
 		cmocka_unit_test(test_a_pause_above_holds_those_below_in_order),
