@@ -174,6 +174,7 @@ static void apply_names(struct fleet *fleet, const struct batch *batch)
 				snprintf(name, sizeof(name), "\001%llu",
 					 (unsigned long long)found->id);
 			}
+			holding->maker = MAKER_UNKNOWN;
 			if (change_apply_name(fleet->engine, holding->limiter, name))
 				fleet_tell(fleet, FLEET_SPOILT,
 					   "limiter %llu cannot be named '%.100s'",
@@ -184,8 +185,25 @@ static void apply_names(struct fleet *fleet, const struct batch *batch)
 	}
 }
 
-static void note_node(struct holding *holding, const struct found *found)
+/*
+ * Finds out whether this host made the limiter with @found. Later writers say nothing of the first,
+ * and a host that begins a session is a new writer.
+ */
+static enum holding_maker maker_of(const struct fleet *fleet, const struct holding *holding,
+				   const struct found *found)
 {
+	bool is_known = !holding->made_zxid || holding->made_zxid == found->made_zxid;
+
+	if (is_known && holding->maker != MAKER_UNKNOWN)
+		return holding->maker;
+	if (found->record.generation != 1 || !*session_hid(fleet))
+		return MAKER_UNKNOWN;
+	return strcmp(found->record.writer, session_hid(fleet)) ? MAKER_OTHER : MAKER_THIS;
+}
+
+static void note_node(const struct fleet *fleet, struct holding *holding, const struct found *found)
+{
+	holding->maker = maker_of(fleet, holding, found);
 	holding->version = found->version;
 	holding->made_zxid = found->made_zxid;
 	holding->changed_zxid = found->changed_zxid;
@@ -221,7 +239,7 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 
 	if (holding->version == found->version && holding->generation == found->record.generation &&
 	    !is_rewritten(holding, found)) {
-		note_node(holding, found);
+		note_node(fleet, holding, found);
 		return;
 	}
 	recut_heed(fleet, holding, &found->record);
@@ -230,7 +248,7 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 	 * has yet to look what they want.
 	 */
 	if (!holding->changed_zxid && says_the_same(holding, &found->record)) {
-		note_node(holding, found);
+		note_node(fleet, holding, found);
 		holdings_rouse(fleet, holding, false);
 		return;
 	}
@@ -265,7 +283,7 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 			 overrides_count(holding->settings->overrides));
 		tell(fleet, limiter, FLEET_SET, line);
 	}
-	note_node(holding, found);
+	note_node(fleet, holding, found);
 	holding->generation = found->record.generation;
 	holding->saved = found->record.saved;
 	holding->cut = found->record.cut;
@@ -291,7 +309,7 @@ static void make(struct fleet *fleet, const struct found *found)
 		return;
 	}
 	holdings_enter(fleet, made->holding, found->id);
-	note_node(made->holding, found);
+	note_node(fleet, made->holding, found);
 	made->holding->generation = record->generation;
 	made->holding->saved = record->saved;
 	made->holding->cut = record->cut;

@@ -445,6 +445,7 @@ struct former_holding {
 	uint64_t id, generation, saved, cut;
 	int32_t version;
 	uint64_t used_ns; /* as in struct holding, like the rest */
+	enum holding_maker maker;
 };
 void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 		    const struct former_holding *former);

@@ -463,6 +463,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	}
 	if (change->kind == CHANGE_MAKE) {
 		holding->made_zxid = zxid;
+		holding->maker = MAKER_THIS;
 		holdings_enter(fleet, holding, id);
 	}
 	if (removes || renames) {

@@ -26,6 +26,7 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 	holding->cut = former->cut;
 	leases_know_cut(fleet, holding);
 	holding->used_ns = former->used_ns;
+	holding->maker = former->maker;
 }
 
 /* Tells whether the transaction of this place's lease was under way. */

@@ -45,6 +45,9 @@ struct holding_place {
 	uint32_t min_part, min_all; /* the min's part, of so many; 0: all of it */
 };
 
+/* The host that made a limiter with its name. */
+enum holding_maker { MAKER_UNKNOWN, MAKER_THIS, MAKER_OTHER };
+
 /* Demand is looked at so often. */
 #define DEMAND_PERIOD_NS UINT64_C(100000000)
 
@@ -82,6 +85,7 @@ struct holding {
 	int32_t version;       /* of its node */
 	uint64_t made_zxid;    /* of the write that made its node; 0: not known */
 	uint64_t changed_zxid; /* of the write that made it as it is; 0: not known */
+	enum holding_maker maker;
 
 	/* Leases, in the order of their leaves, and at most one of the reserve. */
 	struct lease *leases; /* owned; NULL until there is one */
@@ -203,7 +207,7 @@ struct key_part holding_key_part(const struct holding *holding, uint32_t leaves)
 /* Returns the number of partitions. */
 uint32_t holding_count(const struct holding *holding);
 
-/* Gives the rate of partition @index (count and above: the reserve's) as it may be used now. */
+/* Gives the rate of partition @index, as in settings_of_partition(), as it may be used now. */
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share);
 
 /* Returns the slots of partition @index that may be used now; of settings with SLOTS_COUNT. */

@@ -74,6 +74,7 @@ void directory_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 	struct daemon *daemon = request_daemon(request);
 	const struct caller *caller = request_caller(request);
 	struct writer *writer = write_new(NULL, 0);
+	const struct limiter *there = NULL;
 	struct node directory;
 	int err;
 
@@ -83,7 +84,9 @@ void directory_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 	}
 	daemon_lock(daemon);
 	err = node_decode(daemon, parent, &directory);
-	if (!err && caller->again && tree_find(&daemon->engine.tree, directory.limiter, name)) {
+	if (!err && caller->again)
+		there = tree_find(&daemon->engine.tree, directory.limiter, name);
+	if (there && write_maker(there) == MAKER_THIS) {
 		daemon_unlock(daemon);
 		free(writer);
 		directory_lookup(request, parent, name); /* a predecessor has made it */

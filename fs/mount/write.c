@@ -265,6 +265,18 @@ static void fill_entry(struct daemon *daemon, struct writer *writer)
 	}
 }
 
+/* Finds the limiter that was in the way of a mkdir. NULL: it was not that. */
+static struct limiter *find_in_the_way(struct daemon *daemon, const struct writer *writer)
+{
+	const struct tree *tree = &daemon->engine.tree;
+	const struct change *change = &writer->change;
+	struct limiter *parent = tree_find_id(tree, writer->subject.id);
+
+	if (change->kind != CHANGE_MAKE || change->outcome != -EEXIST || !parent)
+		return NULL;
+	return tree_find(tree, parent, change->name);
+}
+
 /*
  * Tells whether a change was refused because a predecessor has made it: the source had it, the
  * predecessor did not live to answer, and this server did not know when it asked again. The limiter
@@ -285,9 +297,9 @@ static bool was_made_before(struct daemon *daemon, struct writer *writer)
 		return false;
 	if (change->kind == CHANGE_RENAME)
 		return !strcmp(limiter->name, change->name);
-	if (change->kind != CHANGE_MAKE || change->outcome != -EEXIST)
-		return false;
-	change->made = tree_find(tree, limiter, change->name);
+	limiter = find_in_the_way(daemon, writer);
+	if (limiter && write_maker(limiter) == MAKER_THIS)
+		change->made = limiter;
 	return change->made;
 }
 
@@ -295,11 +307,13 @@ static bool was_made_before(struct daemon *daemon, struct writer *writer)
  * Takes back that nothing has changed: a predecessor had the request, and its answer was lost with
  * it.
  */
-static void doubt_refusal(struct writer *writer)
+static void doubt_refusal(struct daemon *daemon, struct writer *writer)
 {
+	const struct limiter *limiter = find_in_the_way(daemon, writer);
 	struct change *change = &writer->change;
+	bool is_own = limiter && write_maker(limiter) == MAKER_UNKNOWN; /* it may be */
 
-	if (!writer->again || change->outcome != -EHOSTUNREACH)
+	if (!writer->again || (change->outcome != -EHOSTUNREACH && !is_own))
 		return;
 	change->outcome = -ETIMEDOUT;
 	strcpy(change->error, "sent by a server that was killed, not acknowledged: read it back");
@@ -319,7 +333,7 @@ void write_collect(struct daemon *daemon, struct outbox *outbox)
 		struct writer *writer = writer_of(change);
 		bool made_before = was_made_before(daemon, writer);
 
-		doubt_refusal(writer);
+		doubt_refusal(daemon, writer);
 		if (made_before)
 			change->outcome = 0;
 		else if (change->outcome)

@@ -33,6 +33,16 @@ struct writer *write_new(const char *text, size_t size);
  */
 void write_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
 
+/*
+ * Tells whether a mkdir that is asked again made @limiter, which is there: in a fleet another host
+ * may have, or it is not known. Here the kernel lets no two programs make names in one directory at
+ * once, while they wait for their answers.
+ */
+static inline enum holding_maker write_maker(const struct limiter *limiter)
+{
+	return limiter->holding ? limiter->holding->maker : MAKER_THIS;
+}
+
 /* Refuses a charge or report on a limiter that is gone: 0 or -ENODEV. Under the lock. */
 int write_check_limiter(struct daemon *daemon, const struct handle *handle, uint32_t uid);
 

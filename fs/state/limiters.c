@@ -48,6 +48,7 @@ static struct state_holding holding_of(const struct holding *holding)
 		.cut = holding->cut,
 		.version = holding->version,
 		.used_ns = holding->used_ns,
+		.maker = holding->maker,
 	};
 }
 

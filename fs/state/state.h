@@ -134,6 +134,7 @@ int state_continue(struct state *state);
 struct __attribute__((packed, aligned(4))) state_holding {
 	uint64_t lid, generation, saved, cut, used_ns;
 	int32_t version;
+	uint32_t maker;
 };
 
 /*

@@ -233,7 +233,8 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 		return err;
 	fleet_restored(member->fleet, limiter,
 		       &(struct former_holding){holding->lid, holding->generation, holding->saved,
-						holding->cut, holding->version, holding->used_ns});
+						holding->cut, holding->version, holding->used_ns,
+						(enum holding_maker)holding->maker});
 	return 0;
 }
 

@@ -901,6 +901,29 @@ def a_change_that_a_killed_server_had_made_is_acknowledged_by_the_next(scene):
 
 
 @beside
+def a_limiter_that_another_host_made_meanwhile_is_not_that_of_a_mkdir_asked_again(scene):
+    fleet = scene.fleet()
+    proxy = scene.proxy(scene.ensemble.servers[0])
+    one = fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    two = fleet.host()
+    two.mkdir("l")
+    eventually(lambda: one.there("l/rate"), "h1 sees l")
+    results = set()
+    with concurrent.futures.ThreadPoolExecutor(1) as asking:
+        for lock in range(10):
+            proxy.lose_requests = True
+            # A mkdir keeps others from looking names up beside it.
+            answer = asking.submit(one.ask, "mkdir", f"l/{lock}")
+            eventually(lambda: one.status()["readers"] == "1", "the change is asked for")
+            two.mkdir(f"l/{lock}")
+            proxy.lose_requests = False
+            proxy.drop()
+            one.kill_server()
+            results.add(answer.result().result)
+    expect(results <= {"EEXIST", "ETIMEDOUT"} and "EEXIST" in results, f"mkdir: {results}")
+
+
+@beside
 def a_change_of_a_killed_server_is_not_denied_by_the_next_without_a_coordinator(scene):
     fleet = scene.fleet()
     proxy = scene.proxy(scene.ensemble.servers[0])

@@ -293,6 +293,7 @@ struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 		.saved = holding->saved,
 		.cut = holding->cut,
 		.version = holding->version,
+		.maker = holding->maker,
 	};
 	struct settings settings;
 	struct limiter *restored;

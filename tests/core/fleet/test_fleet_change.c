@@ -613,6 +613,83 @@ static void test_limiter_that_another_host_made_and_tuned_appears_here(void **st
 	scene_close(&scene);
 }
 
+static enum holding_maker maker_of(struct scene *scene, const char *name)
+{
+	assert_non_null(find(scene, name));
+	return find(scene, name)->holding->maker;
+}
+
+static void test_a_host_knows_which_limiters_it_made_and_so_does_its_successor(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(maker_of(&scene, "a"), MAKER_THIS);
+	foreign_change(&scene, 1, "a", 2, "rate=30/s\n");
+	foreign_change(&scene, 2, "b", 1, "rate=30/s\n");
+	foreign_change(&scene, 3, "c", 2, "rate=30/s\n");
+	tell(&scene);
+	assert_rate(a, "30/s");
+	assert_int_equal(maker_of(&scene, "a"), MAKER_THIS);
+	assert_int_equal(maker_of(&scene, "b"), MAKER_OTHER);
+	assert_int_equal(maker_of(&scene, "c"), MAKER_UNKNOWN);
+	(void)scene_succeed(&scene, a);
+	assert_int_equal(maker_of(&scene, "a"), MAKER_THIS);
+	scene_connect(&scene);
+	assert_int_equal(maker_of(&scene, "a"), MAKER_THIS);
+	assert_int_equal(maker_of(&scene, "b"), MAKER_OTHER);
+	assert_int_equal(maker_of(&scene, "c"), MAKER_UNKNOWN);
+	foreign_change(&scene, 2, "b", 2, "rate=40/s\n");
+	foreign_change(&scene, 1, "d", 3, "rate=30/s\n");
+	tell(&scene);
+	assert_int_equal(maker_of(&scene, "b"), MAKER_OTHER);
+	assert_int_equal(maker_of(&scene, "d"), MAKER_UNKNOWN);
+	scene_close(&scene);
+}
+
+static void test_a_successor_reads_which_limiters_its_host_made(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_open(&scene);
+	(void)scene_make(&scene, "a", ONE);
+	foreign_change(&scene, 2, "b", 1, "rate=30/s\n");
+	tell(&scene);
+	assert_int_equal(maker_of(&scene, "b"), MAKER_OTHER);
+	(void)scene_succeed(&scene, find(&scene, "b"));
+	assert_null(find(&scene, "a"));
+	scene_connect(&scene);
+	assert_int_equal(maker_of(&scene, "a"), MAKER_THIS);
+	assert_int_equal(maker_of(&scene, "b"), MAKER_OTHER);
+	scene_close(&scene);
+}
+
+static void test_in_a_new_session_a_host_knows_what_it_knew_of_makers_and_no_more(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_open(&scene);
+	(void)scene_make(&scene, "a", ONE);
+	foreign_change(&scene, 2, "b", 1, "rate=30/s\n");
+	tell(&scene);
+	fleet_expired(scene.fleet, scene.now_ns);
+	foreign_change(&scene, 3, "c", 1, "rate=30/s\n");
+	scene.session = 78;
+	scene_connect(&scene);
+	assert_int_equal(maker_of(&scene, "a"), MAKER_THIS);
+	assert_int_equal(maker_of(&scene, "b"), MAKER_OTHER);
+	assert_int_equal(maker_of(&scene, "c"), MAKER_UNKNOWN);
+	foreign_change(&scene, 4, "d", 1, "rate=30/s\n");
+	tell(&scene);
+	assert_int_equal(maker_of(&scene, "d"), MAKER_OTHER);
+	scene_close(&scene);
+}
+
 static void test_only_what_has_changed_is_read_again(void **state)
 {
 	struct scene scene;
@@ -1302,6 +1379,11 @@ int main(void)
 		cmocka_unit_test(test_without_a_connection_a_change_is_refused_in_time),
 		cmocka_unit_test(test_a_connection_that_is_lost_refuses_a_change_in_time_too),
 		cmocka_unit_test(test_limiter_that_another_host_made_and_tuned_appears_here),
+		cmocka_unit_test(
+			test_a_host_knows_which_limiters_it_made_and_so_does_its_successor),
+		cmocka_unit_test(test_a_successor_reads_which_limiters_its_host_made),
+		cmocka_unit_test(
+			test_in_a_new_session_a_host_knows_what_it_knew_of_makers_and_no_more),
 		cmocka_unit_test(test_only_what_has_changed_is_read_again),
 		cmocka_unit_test(test_a_record_that_is_not_understood_changes_nothing),
 		cmocka_unit_test(test_constants_that_were_overwritten_are_said_again),
