@@ -727,8 +727,10 @@ static bool is_missed(const struct holding *holding, uint32_t index, uint32_t co
 
 static bool is_any_missed(const struct holding *holding, uint32_t count)
 {
-	for (uint32_t i = 0; i < holding->limiter->partition_room; i++) {
-		if (is_missed(holding, i, count))
+	const struct limiter *partition;
+
+	for (uint32_t i = 0; (partition = partition_next(holding->limiter, &i));) {
+		if (is_missed(holding, partition->partition - 1u, count))
 			return true;
 	}
 	return false;

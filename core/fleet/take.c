@@ -10,6 +10,7 @@
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 #include "core/limiter/learning.h"
+#include "core/limiter/partition.h"
 
 #include <string.h>
 
@@ -35,8 +36,11 @@ void take_mark_gone(const struct fleet *fleet, struct tiles *tiles)
  */
 static bool plan_read(const struct holding *holding, struct plan *plan, uint32_t *room)
 {
-	for (uint32_t i = 0; i < holding->limiter->partition_room && *room; i++) {
-		int taken = demand_misses(holding, i) ? plan_take_leaf(plan, i, true) : 0;
+	const struct limiter *partition;
+
+	for (uint32_t i = 0; *room && (partition = partition_next(holding->limiter, &i));) {
+		uint32_t leaf = partition->partition - 1u;
+		int taken = demand_misses(holding, leaf) ? plan_take_leaf(plan, leaf, true) : 0;
 
 		if (taken < 0)
 			return false;

@@ -463,19 +463,19 @@ struct key_part holding_key_part(const struct holding *holding, uint32_t leaves)
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share)
 {
 	const struct settings *whole = holding->settings;
-	uint32_t count = settings_partition_count(whole);
-	const struct lease *lease = NULL;
+	const struct lease *lease;
 	bool usable;
 
 	*share = settings_of_partition(whole, index);
 	if (!has_part_alone(holding))
 		return;
-	if (index >= count)
-		usable = holding_has_reserve(holding) && holding->reserve.first == index - count;
-	else
+	if (index < PARTITIONS_MAX) {
 		lease = holding_find_lease(holding, index);
-	if (index < count)
 		usable = holding->usable && lease && lease->state == LEASE_HELD;
+	} else {
+		usable = holding_has_reserve(holding) &&
+			 holding->reserve.first == index - PARTITIONS_MAX;
+	}
 	if (holding->degraded && whole->offline != OFFLINE_BLOCK)
 		usable = true; /* its limiter alone limits then */
 	for (uint32_t i = 0; i < share->limit_count && !usable; i++) {

@@ -26,6 +26,13 @@ uint32_t partition_count(const struct limiter *limiter, uint32_t *shares)
 	return *shares + settings->reserve_hosts;
 }
 
+uint32_t partition_at(const struct limiter *limiter, uint32_t place)
+{
+	uint32_t shares = settings_partition_count(limiter_settings(limiter));
+
+	return place < shares ? place : PARTITIONS_MAX + place - shares;
+}
+
 bool partition_is_in_pieces(const struct limiter *limiter)
 {
 	return limiter->holding && !holding_has_numbers(limiter->holding->settings);
@@ -33,9 +40,11 @@ bool partition_is_in_pieces(const struct limiter *limiter)
 
 bool partition_is_there(const struct limiter *limiter, uint32_t index)
 {
-	uint32_t shares, count = partition_count(limiter, &shares);
+	const struct settings *settings = limiter_settings(limiter);
 
-	return index < count && (index >= shares || !partition_is_in_pieces(limiter));
+	if (index >= PARTITIONS_MAX)
+		return index - PARTITIONS_MAX < settings->reserve_hosts;
+	return index < settings_partition_count(settings) && !partition_is_in_pieces(limiter);
 }
 
 static void configure_partition(struct schedule *schedule, struct limiter *limiter)
@@ -59,8 +68,7 @@ static struct limiter **get_place(struct limiter *limiter, uint32_t index)
 	struct limiter ***block;
 
 	if (index >= limiter->partition_room) {
-		uint32_t shares, count = partition_count(limiter, &shares);
-		uint32_t blocks = (count + PARTITION_BLOCK - 1) / PARTITION_BLOCK;
+		uint32_t blocks = index / PARTITION_BLOCK + 1;
 		uint32_t former = limiter->partition_room / PARTITION_BLOCK;
 
 		assert(partition_is_there(limiter, index));

@@ -12,12 +12,18 @@
 
 enum { PARTITION_BLOCK = 64 }; /* places that are there, or not, together */
 
-/* Returns their number; the first @shares share the rate, the others are the reserve's. */
+/*
+ * Returns how many there are. The first @shares have the numbers from 0 on, and share the rate; the
+ * others are the reserve's, from PARTITIONS_MAX on.
+ */
 uint32_t partition_count(const struct limiter *limiter, uint32_t *shares);
+
+/* Returns the number of the one at @place, below their count. */
+uint32_t partition_at(const struct limiter *limiter, uint32_t place);
 
 /*
  * Tells whether there is a partition @index. Where the hosts of a fleet share a limiter in pieces
- * only those of the reserve are there; their numbers begin at the count of the others even so.
+ * only those of the reserve are there.
  */
 bool partition_is_there(const struct limiter *limiter, uint32_t index);
 

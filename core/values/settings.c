@@ -620,7 +620,7 @@ struct settings settings_of_partition(const struct settings *settings, uint32_t 
 			limit->burst = limit->burst / count ? limit->burst / count : 1;
 		if (rate_is_window(&limit->rate))
 			continue;
-		if (index >= count)
+		if (index >= PARTITIONS_MAX)
 			limit->rate = settings->reserve_rate;
 		else if (settings->reserve_hosts)
 			limit->rate = rate_of_host(settings, i, count, 1, false);

@@ -279,8 +279,8 @@ void settings_apply_offline(struct settings *settings);
 
 /*
  * The settings of partition @index: its share of each limit and of each burst. Partitions 0 to
- * count-1 share what the reserve leaves, rounded down as above; count and above are the reserve's,
- * one a host.
+ * count-1 share what the reserve leaves, rounded down as above; PARTITIONS_MAX and above are the
+ * reserve's, one a host, whatever the count is.
  */
 struct settings settings_of_partition(const struct settings *settings, uint32_t index);
 

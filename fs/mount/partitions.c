@@ -1,15 +1,19 @@
 /* partitions - the members of partitions/, see partitions.h. */
 #include "fs/mount/partitions.h"
+#include "fs/mount/plain.h"
 #include "fs/mount/until.h"
 
 #include "core/fleet/survey.h"
 #include "core/limiter/partition.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PIECE_TEXT = 16 };
+
+static_assert(RESERVE_HOSTS_MAX <= PARTITIONS_MAX, "numbers in names have one bound");
 
 uint32_t partitions_piece(uint32_t first, uint32_t last)
 {
@@ -78,24 +82,22 @@ static int find_partition(struct daemon *daemon, const struct node *parent,
 			  const struct node_row *row, const char *name, uint32_t uid,
 			  struct node *node)
 {
-	uint32_t shares, count = partition_count(parent->limiter, &shares);
 	bool reserved = *name == 'r';
 	uint64_t index;
-	char canonical[QUANTITY_TEXT];
+	char canonical[PARTITION_TEXT];
 
 	(void)daemon;
 	(void)row;
 	(void)uid;
 	if (!reserved && partition_is_in_pieces(parent->limiter))
 		return find_piece(parent, name, node);
-	if (count_parse(name + reserved, &index) || index >= count)
+	if (count_parse(name + reserved, &index) || index >= PARTITIONS_MAX)
 		return -ENOENT;
-	count_print(index, canonical);
-	if (strcmp(canonical, name + reserved) != 0 ||
-	    index >= (reserved ? count - shares : shares))
+	index += reserved ? PARTITIONS_MAX : 0;
+	plain_partition((uint32_t)index, canonical);
+	if (strcmp(canonical, name) != 0 || !partition_is_there(parent->limiter, (uint32_t)index))
 		return -ENOENT;
-	*node = node_of(&NODES[NODE_PARTITION], parent->limiter,
-			(uint32_t)index + (reserved ? shares : 0) + 1);
+	*node = node_of(&NODES[NODE_PARTITION], parent->limiter, (uint32_t)index + 1);
 	return 0;
 }
 
@@ -122,27 +124,24 @@ static bool list_pieces(struct daemon *daemon, const struct node *node, uint64_t
 	return true;
 }
 
-/* Positions are those of partitions or of leaves, and from PARTITIONS_MAX on of the reserve. */
+/* Positions are numbers of partitions or of leaves. */
 static void list_partitions(struct daemon *daemon, const struct node *node, uint64_t first,
 			    struct node_listing *listing)
 {
 	uint32_t shares, count = partition_count(node->limiter, &shares);
 	bool pieces = partition_is_in_pieces(node->limiter);
-	char name[QUANTITY_TEXT];
+	char name[PARTITION_TEXT];
 
 	if (pieces && !list_pieces(daemon, node, first, listing))
 		return;
 	for (uint32_t i = pieces ? shares : 0; i < count; i++) {
-		struct node member = node_of(&NODES[NODE_PARTITION], node->limiter, i + 1);
-		uint64_t position = i < shares ? i : PARTITIONS_MAX + i - shares;
+		uint32_t number = partition_at(node->limiter, i);
+		struct node member = node_of(&NODES[NODE_PARTITION], node->limiter, number + 1);
 
-		if (position < first)
+		if (number < first)
 			continue;
-		if (i < shares)
-			snprintf(name, sizeof(name), "%u", (unsigned int)i);
-		else
-			snprintf(name, sizeof(name), "r%u", (unsigned int)(i - shares));
-		if (!node_add_member(listing, daemon, name, &member, position))
+		plain_partition(number, name);
+		if (!node_add_member(listing, daemon, name, &member, number))
 			return;
 	}
 }

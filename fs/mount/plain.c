@@ -15,6 +15,14 @@ void plain_word(FILE *out, const char *name)
 		fputc(*c <= ' ' || *c == 0x7f ? '?' : *c, out);
 }
 
+void plain_partition(uint32_t number, char name[PARTITION_TEXT])
+{
+	if (number < PARTITIONS_MAX)
+		snprintf(name, PARTITION_TEXT, "%" PRIu32, number);
+	else
+		snprintf(name, PARTITION_TEXT, "r%" PRIu32, number - PARTITIONS_MAX);
+}
+
 void plain_find_command(uint32_t pid, char command[COMMAND_TEXT])
 {
 	char path[32];
@@ -40,7 +48,7 @@ void plain_command(FILE *out, uint32_t pid)
 
 void plain_limiter(FILE *out, const struct limiter *limiter)
 {
-	char path[PATH_TEXT];
+	char path[PATH_TEXT], partition[PARTITION_TEXT];
 	const struct key *key = limiter->is_key ? keys_key(limiter) : NULL;
 
 	tree_path(limiter, path);
@@ -49,6 +57,7 @@ void plain_limiter(FILE *out, const struct limiter *limiter)
 		fputs(" key ", out);
 		plain_word(out, key->name);
 	} else if (limiter->partition) {
-		fprintf(out, " partition %d", limiter->partition - 1);
+		plain_partition(limiter->partition - 1u, partition);
+		fprintf(out, " partition %s", partition);
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * plain - names from outside as one word of a line: of keys, and of commands.
+ * plain - names from outside as one word of a line: of keys, partitions and commands.
  */
 #ifndef RATEFS_FS_MOUNT_PLAIN_H
 #define RATEFS_FS_MOUNT_PLAIN_H
@@ -9,10 +9,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
+enum { PARTITION_TEXT = 12 };
+
 struct limiter;
 
 /* Writes @name, with `?` for blanks and control characters; `-` if it is empty. */
 void plain_word(FILE *out, const char *name);
+
+/* Prints the name of the partition with @number (partition.h): `3`, or `r3` of the reserve. */
+void plain_partition(uint32_t number, char name[PARTITION_TEXT]);
 
 /* Finds the name of the command that thread @pid runs: "" as below. */
 void plain_find_command(uint32_t pid, char command[COMMAND_TEXT]);

@@ -3,6 +3,7 @@
 #include "fs/base/clock.h"
 #include "fs/mount/frozen.h"
 #include "fs/mount/partitions.h"
+#include "fs/mount/plain.h"
 #include "fs/mount/read.h"
 #include "fs/state/state.h"
 
@@ -367,10 +368,12 @@ static bool is_held(const struct lease *lease)
 static void show_all_held(FILE *out, const struct limiter *limiter)
 {
 	uint32_t shares, count = partition_count(limiter, &shares);
+	char name[PARTITION_TEXT];
 
-	for (uint32_t i = 0; i < count; i++)
-		fprintf(out, "%s%s%" PRIu32, i ? " " : "", i < shares ? "" : "r",
-			i < shares ? i : i - shares);
+	for (uint32_t i = 0; i < count; i++) {
+		plain_partition(partition_at(limiter, i), name);
+		fprintf(out, "%s%s", i ? " " : "", name);
+	}
 }
 
 void show_held(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
@@ -410,11 +413,10 @@ static struct part part_of(const struct node *node)
 {
 	struct holding *holding = node->limiter->holding;
 	struct part part = {.piece = node->row->place == NODE_PIECE};
-	uint32_t shares, index = node->partition - 1;
+	uint32_t index = node->partition - 1;
 
-	partition_count(node->limiter, &shares);
-	part.reserve = !part.piece && index >= shares;
-	part.first = part.reserve ? index - shares : index;
+	part.reserve = !part.piece && index >= PARTITIONS_MAX;
+	part.first = part.reserve ? index - PARTITIONS_MAX : index;
 	part.last = part.first;
 	if (part.piece)
 		partitions_leaves(index, &part.first, &part.last);

@@ -62,6 +62,25 @@ case_a_file_of_a_reserve_that_was_taken_back_is_gone_in_the_next_server() {
 	partition_goes r2 orders partitions/reserve none
 }
 
+case_a_file_of_the_reserve_stays_one_whatever_the_count_is() {
+	local count
+	outlives
+	limiter orders 1000/s
+	orders partitions/reserve '10/s hosts=8'
+	orders partitions/count 4
+	exec 7< "$m/orders/partitions/r2/rate" 8< "$m/orders/partitions/r2/token"
+	for count in 8 3 100; do
+		orders partitions/count "$count"
+		is "its rate beside $count" "$(read_of 7)" 10/s
+		is "partitions beside $count" "$(ls "$m/orders/partitions" | grep -c '^r[0-7]$')" 8
+		killed
+		is "its rate beside $count, in the next server" "$(read_of 7)" 10/s
+	done
+	is 'a token of it' "$(read_of 8)" 1
+	exec 7<&- 8<&-
+	all_is_restored
+}
+
 case_a_file_of_the_reserve_beyond_4096_partitions_is_open_in_the_next_server() {
 	outlives
 	limiter orders 1000000/s

@@ -46,6 +46,17 @@ case_why_names_a_key_that_has_had_its_share() {
 	kill "$reader"
 }
 
+case_why_names_a_part_of_the_reserve_whose_readers_wait() {
+	start
+	limiter orders 1000/s
+	echo '1/d hosts=2' > "$m/orders/partitions/reserve"
+	timeout 0.2 cat "$m/orders/partitions/r1/token" > /dev/null || :
+	reader orders/partitions/r1/token
+	waiting orders 1
+	why orders "orders partition r1 rate 1/d: [0-9]+ tokens? to come, $seconds"
+	kill "$reader"
+}
+
 case_why_names_the_pause_of_backoff() {
 	start
 	limiter orders

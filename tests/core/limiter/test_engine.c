@@ -568,7 +568,7 @@ static void test_a_reserve_is_beside_the_shares(void **state)
 	assert_int_equal(partition_count(a, &shares), 6);
 	assert_int_equal(shares, 4);
 	share = partition_get(&stage.engine.schedule, a, 3, 0);
-	reserved = partition_get(&stage.engine.schedule, a, 5, 0);
+	reserved = partition_get(&stage.engine.schedule, a, PARTITIONS_MAX + 1, 0);
 	assert_int_equal(fraction_per_second(&share->buckets[0].flow), 20);
 	assert_int_equal(fraction_per_second(&reserved->buckets[0].flow), 10);
 	stage_write(&stage, a, "partitions.count=5\npartitions.reserve=none", 0);

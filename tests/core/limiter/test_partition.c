@@ -42,14 +42,15 @@ static void assert_sum(struct stage *stage, struct limiter *limiter, unsigned in
 	num = (u128)one.num * shares;
 	den = one.den;
 	if (count > shares) {
-		own = get(stage, limiter, shares)->buckets[i].flow;
+		own = get(stage, limiter, PARTITIONS_MAX)->buckets[i].flow;
 		/* The tests' numbers are small. */
 		num = num * own.den + (u128)own.num * (count - shares) * den;
 		den *= own.den;
 	}
 	assert_true(num * whole.den == (u128)whole.num * den);
 	for (uint32_t index = 0; index < count; index++) {
-		struct fraction flow = get(stage, limiter, index)->buckets[i].flow;
+		uint32_t number = partition_at(limiter, index);
+		struct fraction flow = get(stage, limiter, number)->buckets[i].flow;
 
 		assert_true(index >= shares || (flow.num == one.num && flow.den == one.den));
 		assert_true(index < shares || (flow.num == own.num && flow.den == own.den));
@@ -160,11 +161,39 @@ static void test_a_host_has_its_reserve_to_itself_beside_the_shares(void **state
 	assert_int_equal(shares, 8);
 	assert_rate(get(&stage, a, 0), "10/s");
 	assert_rate(get(&stage, a, 7), "10/s");
-	assert_rate(get(&stage, a, 8), "10/s");
+	assert_rate(get(&stage, a, PARTITIONS_MAX), "10/s");
 	stage_write(&stage, a, "rate=180/s", 0);
 	assert_rate(get(&stage, a, 7), "20/s");
-	assert_rate(get(&stage, a, 8), "10/s");
-	assert_rate(get(&stage, a, 9), "10/s");
+	assert_rate(get(&stage, a, PARTITIONS_MAX), "10/s");
+	assert_rate(get(&stage, a, PARTITIONS_MAX + 1), "10/s");
+	stage_close(&stage);
+}
+
+static void test_a_part_of_the_reserve_stays_one_whatever_the_count_is(void **state)
+{
+	static const char *const counts[] = {"8", "3", "4096", "1"};
+	struct stage stage;
+	struct limiter *a, *own;
+	struct guest guest;
+	char config[64];
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a",
+		       "rate=100/s\npartitions.count=4\npartitions.reserve=1/d hosts=3");
+	own = get(&stage, a, partition_at(a, 5));
+	assert_int_equal(stage_try(&stage, own, 1, 0), 0);
+	assert_int_equal(stage_ask(&stage, &guest, own, 1, 0), WAITING);
+	for (size_t i = 0; i < COUNT(counts); i++) {
+		snprintf(config, sizeof(config), "partitions.count=%s", counts[i]);
+		stage_write(&stage, a, config, 0);
+		assert_int_equal(guest.waiter.outcome, WAITING);
+		assert_ptr_equal(get(&stage, a, PARTITIONS_MAX + 1), own);
+		assert_rate(own, "1/d");
+		assert_sum(&stage, a, 0);
+	}
+	stage_write(&stage, a, "partitions.reserve=1/d hosts=1", 0);
+	assert_int_equal(guest.waiter.outcome, -ENODEV);
 	stage_close(&stage);
 }
 
@@ -456,7 +485,8 @@ static void test_a_reserve_that_is_taken_back_ends_its_readers(void **state)
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a",
 		       "rate=10/s\npartitions.count=2\npartitions.reserve=1/s hosts=2");
-	assert_int_equal(stage_ask(&stage, &guest, get(&stage, a, 3), 2, 0), WAITING);
+	assert_int_equal(stage_ask(&stage, &guest, get(&stage, a, PARTITIONS_MAX + 1), 2, 0),
+			 WAITING);
 	stage_write(&stage, a, "partitions.reserve=none", 0);
 	assert_int_equal(guest.waiter.outcome, -ENODEV);
 	assert_int_equal(partition_waiting(a), 0);
@@ -516,6 +546,7 @@ int main(void)
 		cmocka_unit_test(test_the_shares_of_every_limit_add_up_to_the_rate),
 		cmocka_unit_test(test_shares_and_reserves_add_up_to_the_rate),
 		cmocka_unit_test(test_a_host_has_its_reserve_to_itself_beside_the_shares),
+		cmocka_unit_test(test_a_part_of_the_reserve_stays_one_whatever_the_count_is),
 		cmocka_unit_test(test_a_partition_of_a_limiter_without_a_limit_has_none),
 		cmocka_unit_test(test_a_partition_is_made_once_full_and_has_its_limiters_path),
 		cmocka_unit_test(

@@ -779,7 +779,7 @@ static void assert_partitions_add_up(const char *config)
 		u128 reserved_num = 0, reserved_den = 1;
 
 		if (settings.reserve_hosts) {
-			struct settings own = settings_of_partition(&settings, shares);
+			struct settings own = settings_of_partition(&settings, PARTITIONS_MAX);
 			struct fraction reserve = rate_fraction(&own.limits[i].rate);
 
 			assert_int_equal(rate_compare(&own.limits[i].rate, &settings.reserve_rate),

@@ -248,7 +248,7 @@ static void print_held(const struct place *place, const struct command *command)
 	}
 	text = memory_get((size_t)count * QUANTITY_TEXT);
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t index = i < shares ? i : PARTITIONS_MAX + i - shares;
+		uint32_t index = partition_at(place->limiter, i);
 
 		if (host->fleet && !fleet_is_entitled(host->fleet, place->limiter->holding, index))
 			continue;

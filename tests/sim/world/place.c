@@ -66,23 +66,27 @@ struct place *place_at(const struct host *host, const char *path)
 
 struct place *place_partition(struct place *place, uint32_t index)
 {
+	uint32_t shares, number = partition_at(place->limiter, index);
+	bool reserved = number >= PARTITIONS_MAX;
 	struct host *host = place->host;
 	struct limiter *partition;
 	struct memory *before;
 	char path[PATH_TEXT + QUANTITY_TEXT];
 
 	for (struct place *p = host->places; p; p = p->next) {
-		if (p->limiter && p->parent == place && p->partition == index + 1)
+		if (p->limiter && p->parent == place && p->partition == number + 1)
 			return p;
 	}
-	if (!partition_is_there(place->limiter, index))
+	if (index >= partition_count(place->limiter, &shares) ||
+	    !partition_is_there(place->limiter, number))
 		return NULL;
 	before = host_enter(host);
-	partition = partition_get(&host->engine.schedule, place->limiter, index, 0);
+	partition = partition_get(&host->engine.schedule, place->limiter, number, 0);
 	host_leave(before);
 	if (!partition)
 		return NULL;
-	snprintf(path, sizeof(path), "%s/partitions/%u", place->path, index);
+	snprintf(path, sizeof(path), "%s/partitions/%s%u", place->path, reserved ? "r" : "",
+		 reserved ? number - PARTITIONS_MAX : number);
 	return place_add(host, place, partition, path);
 }
 
