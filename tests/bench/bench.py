@@ -37,6 +37,8 @@ class Settings:
         self.ideal_s = 2 if quick else 60
         self.crowd = 1000 if quick else 20000
         self.crowd_goes = 1 if quick else 3
+        self.hostile_threads = 20 if quick else 100
+        self.hostile_keys = 100 if quick else 4000
         self.cancels = 3 if quick else 20
         self.kills = 20 if quick else 300
         self.limiters = 2000 if quick else 100000

@@ -320,6 +320,7 @@ static const struct command {
 	{"gaps", "FILE READERS", 2, load_gaps},
 	{"crowd", "FILE STAT READERS", 3, crowd_run},
 	{"slot", "FILE COUNT", 2, slot_run},
+	{"hostile", "UID THREADS KIND PATH LINE LINE TIMES", 7, hostile_run},
 };
 
 int main(int argc, char **argv)

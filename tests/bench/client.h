@@ -31,6 +31,15 @@ void crowd_run(char **argv);
 /* slot FILE COUNT: kills the holder of the only slot, until the open of the next one returns. */
 void slot_run(char **argv);
 
+/*
+ * hostile UID THREADS KIND PATH LINE LINE TIMES: so many threads of that user do the same without
+ * end: `stat` PATH, `read` or `list` it, `write` one LINE or the other to it so many times at once,
+ * `poll` it, `mkdir` and rmdir of PATH with the thread's number, stat of a `name` that is PATH and
+ * a new number; or `nothing`, but compute. Prints `started`; at the end of standard input how many
+ * were `done` and how many `refused`.
+ */
+void hostile_run(char **argv);
+
 /* work FILE CLIENTS WORK_US SECONDS: each client takes a token, computes for so long, and again. */
 void load_work(char **argv);
 
