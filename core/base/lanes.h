@@ -51,14 +51,14 @@ static inline uint32_t lanes_length(const struct lanes *lanes, uint32_t uid)
 	return lanes->length[lanes_number(uid)];
 }
 
-/* Takes out the link whose turn it is, or returns NULL: there is none. */
-static inline struct list_link *lanes_take(struct lanes *lanes)
+/* Takes out the link whose turn it is, of lanes without a bit in @but. NULL: there is none. */
+static inline struct list_link *lanes_take_but(struct lanes *lanes, uint64_t but)
 {
 	for (uint32_t i = 1; i <= LANE_COUNT; i++) {
 		uint32_t next = (lanes->last + i) % LANE_COUNT;
 		struct list_link *link = lanes->lane[next].first;
 
-		if (!link)
+		if (!link || but >> next & 1)
 			continue;
 		lanes->last = next;
 		list_remove(&lanes->lane[next], link);
@@ -66,6 +66,12 @@ static inline struct list_link *lanes_take(struct lanes *lanes)
 		return link;
 	}
 	return NULL;
+}
+
+/* Takes out the link whose turn it is, or returns NULL: there is none. */
+static inline struct list_link *lanes_take(struct lanes *lanes)
+{
+	return lanes_take_but(lanes, 0);
 }
 
 #endif

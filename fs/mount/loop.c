@@ -18,7 +18,7 @@
  *
  * The kernel has one queue for all users. So the thread receives what is in it every few requests,
  * and serves users in turn, see arrivals.h. Each look costs 0.3 us, which a user who asks alone
- * does not pay: then there is one in 16 requests.
+ * does not pay: then there is one in 16 requests, and one after each that took long.
  */
 #include "fs/mount/loop.h"
 #include "fs/base/log.h"
@@ -241,21 +241,44 @@ static void note_time(struct times *times, uint64_t now_ns)
 	times->last_ns = now_ns;
 }
 
-static void serve_arrival(struct daemon *daemon, struct arrival *arrival, uint64_t now_ns)
+/* Does a request, of at least a header, at @now_ns. Returns whether it took long. */
+static bool serve(struct daemon *daemon, struct arrivals *arrivals, const struct fuse_buf *buffer,
+		  uint64_t now_ns)
+{
+	const struct fuse_in_header header = *(const struct fuse_in_header *)buffer->mem;
+	uint64_t done_ns;
+
+	loop_process(daemon, buffer, now_ns);
+	if (!arrivals_are_of_user(header.opcode))
+		return false;
+	done_ns = clock_ns();
+	if (done_ns - now_ns < REST_SLOW_NS) {
+		arrivals_served(arrivals, header.uid, done_ns);
+		return false;
+	}
+	if (users_binds(&daemon->engine.users, header.uid))
+		arrivals_rest(arrivals, header.uid, now_ns, done_ns);
+	return true;
+}
+
+static bool serve_arrival(struct daemon *daemon, struct arrivals *arrivals, struct arrival *arrival,
+			  uint64_t now_ns)
 {
 	struct fuse_buf buffer = {.mem = arrival->bytes, .size = arrival->size};
+	bool was_slow;
 
 	channel_reply_to(arrival->channel);
-	loop_process(daemon, &buffer, now_ns);
+	was_slow = serve(daemon, arrivals, &buffer, now_ns);
 	free(arrival);
+	return was_slow;
 }
 
 static void serve_arrivals(struct daemon *daemon, struct arrivals *arrivals)
 {
 	struct arrival *arrival;
 
-	while ((arrival = arrivals_take(arrivals)))
-		serve_arrival(daemon, arrival, clock_ns());
+	while ((arrival = arrivals_take(arrivals, NEVER_NS)))
+		serve_arrival(daemon, arrivals, arrival, clock_ns());
 }
 
 /* Tells whether a request tells of all that came before it: of the threads that wait. */
@@ -305,12 +328,31 @@ static void gather(struct daemon *daemon, struct fuse_buf *buffer, struct arriva
 	channels.stays = false;
 }
 
+/*
+ * Looks for a request while all whose requests are there rest; they go on if none comes. To sleep
+ * for so short a time would cost the others more than the rest gives them.
+ */
+static void look_for_others(const struct daemon *daemon, struct arrivals *arrivals)
+{
+	uint64_t now_ns = clock_ns(), until_ns = now_ns + REST_IDLE_NS;
+	uint64_t next_ns = arrivals_next_ns(arrivals);
+	bool found = false;
+
+	while (!found && !wake_is_due() && now_ns < until_ns && now_ns < next_ns) {
+		found = look_for_request(daemon, 0);
+		now_ns = clock_ns();
+	}
+	if (!found && now_ns >= until_ns)
+		arrivals_go_on(arrivals);
+}
+
 void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 {
 	struct times times = {.last_ns = clock_ns(), .mean_ns = TIME_CAP_NS};
 	struct arrivals arrivals = {0};
 	struct fuse_buf buffer = {0};
 	unsigned int served = 0, every = GATHER_SELDOM; /* since the last look, until the next */
+	struct arrival *arrival;
 	uint64_t now_ns;
 	int length;
 
@@ -332,8 +374,15 @@ void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 		}
 		if (arrivals.count) {
 			now_ns = clock_ns();
+			arrival = arrivals_take(&arrivals, now_ns);
+			if (!arrival) {
+				look_for_others(daemon, &arrivals);
+				served = every;
+				continue;
+			}
 			note_time(&times, now_ns);
-			serve_arrival(daemon, arrivals_take(&arrivals), now_ns);
+			if (serve_arrival(daemon, &arrivals, arrival, now_ns))
+				served = every;
 			continue;
 		}
 		length = fuse_session_receive_buf(daemon->fuse, &buffer);
@@ -341,9 +390,14 @@ void loop_run(struct daemon *daemon, void (*answer)(void *what), void *what)
 			continue;
 		if (length <= 0 || fuse_session_exited(daemon->fuse))
 			break;
+		if (arrivals.resting) {
+			add_request(daemon, &buffer, &arrivals);
+			continue;
+		}
 		now_ns = clock_ns();
 		note_time(&times, now_ns);
-		loop_process(daemon, &buffer, now_ns);
+		if (serve(daemon, &arrivals, &buffer, now_ns))
+			served = every;
 	}
 	serve_arrivals(daemon, &arrivals);
 	wake_never();

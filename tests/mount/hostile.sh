@@ -99,6 +99,56 @@ END
 	wait $crowd $reader 2> /dev/null || :
 }
 
+# reads FILE COUNT: opens it so often, says so, and reads all at once when it may begin.
+reads() {
+	"${@:3}" /usr/bin/python3 - "$1" "$2" "$d/begin" << 'END'
+import os, sys, threading
+files = [os.open(sys.argv[1], os.O_RDONLY) for _ in range(int(sys.argv[2]))]
+print("open", flush=True)
+os.open(sys.argv[3], os.O_RDONLY)
+texts = []
+threads = [threading.Thread(target=lambda file=file: texts.append(os.read(file, 1 << 20)))
+           for file in files]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+for text in texts: sys.stdout.write(text.decode())
+END
+}
+
+# A server that was stopped finds 8 pages of metrics of one user, and 8 tokens of another. The pages
+# tell how many tokens came before. Of some rounds one suffices: time may pass.
+case_a_user_rests_after_a_slow_request_while_others_ask() {
+	open_to_all
+	limiter orders 1/d 10000
+	for i in {1..50}; do limiter "l$i" 1/s; done
+	local queue=/sys/fs/fuse/connections/$minor/waiting server round before
+	local -a granted
+	server=$(server)
+	mkfifo "$d/begin"
+	chmod 644 "$d/begin"
+	for round in {1..10}; do
+		before=$(counter orders granted)
+		: > "$d/pages"
+		: > "$d/tokens"
+		reads "$m/metrics" 8 "${nobody[@]}" > "$d/pages" &
+		local pages=$!
+		reads "$m/orders/token" 8 > "$d/tokens" &
+		local tokens=$!
+		eventually 20 eval '[ -s "$d/pages" ] && [ -s "$d/tokens" ]'
+		kill -STOP "$server"
+		: > "$d/begin"
+		eventually 20 eval "[ \$(cat $queue) -ge 16 ]" || fail "$(cat "$queue") wait"
+		kill -CONT "$server"
+		wait $pages $tokens
+		mapfile -t granted < <(
+			sed -n 's/^ratefs_granted_total{limiter="orders"} //p' "$d/pages" | sort -n
+		)
+		is pages ${#granted[@]} 8
+		[ "${granted[2]}" -lt $((before + 8)) ] || return 0
+	done
+	fail "tokens in the pages: ${granted[*]}, before $before"
+}
+
 case_readers_that_are_stopped_and_go_on_hold_up_no_other() {
 	open_to_all
 	empty orders
