@@ -9,6 +9,7 @@
 #define RATEFS_CORE_USERS_H
 
 #include "core/base/chain.h"
+#include "core/base/list.h"
 #include "core/values/settings.h"
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@ enum bound_id {
 	BOUND_LIMITERS, /* and partitions that were made */
 	BOUND_KEYS,
 	BOUND_FILES, /* that are open, slots among them */
-	BOUND_NAMES, /* different ones with a number in them that the kernel knows */
+	BOUND_NAMES, /* different ones with a number in them that are remembered */
 	BOUND_TEXTS, /* KiB of them that are kept for open files, and of changes that wait */
 	BOUND_COUNT
 };
@@ -36,6 +37,7 @@ struct user {
 	struct chain_link link;
 	uint32_t uid;
 	uint32_t used[BOUND_COUNT];
+	struct list names; /* links borrowed: of its BOUND_NAMES, see fs/state/parameter.h */
 };
 
 struct users {

@@ -3,7 +3,9 @@
 
 #include "core/base/siphash.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +13,22 @@ enum { FIRST_PLACES = 256 };
 
 static const uint64_t MARK = UINT64_C(1) << 63;
 
+/* Which of a user's names goes next; a successor makes this anew, by its open files. */
+struct parameter_use {
+	struct list_link link; /* in user->names while no file is open, by the last use */
+	uint32_t opens;
+};
+
 struct parameter_table {
-	struct parameter *places; /* borrowed, as the next two */
-	struct amounts *amounts;  /* of the place with that index, if its name has units */
-	uint32_t *used;		  /* places that were ever used */
-	uint32_t generation;	  /* of a place that is used first */
-	uint32_t *chains;	  /* owned; index + 1 of the first in each chain */
-	uint32_t size;		  /* of the chains, a power of two */
-	uint32_t free;		  /* index + 1 of the first free place among them */
-	struct users *users;	  /* borrowed */
+	struct parameter *places;   /* borrowed, as the next two */
+	struct amounts *amounts;    /* of the place with that index, if its name has units */
+	uint32_t *used;		    /* places that were ever used */
+	uint32_t generation;	    /* of a place that is used first */
+	uint32_t *chains;	    /* owned; index + 1 of the first in each chain */
+	struct parameter_use *uses; /* owned; of the places, by index */
+	uint32_t size;		    /* of the chains, a power of two */
+	uint32_t free;		    /* index + 1 of the first free place among them */
+	struct users *users;	    /* borrowed */
 	uint64_t seed[2];
 	uint32_t next_sweep; /* index of the place to be looked at next */
 };
@@ -69,6 +78,57 @@ static int grow_chains(struct parameter_table *table)
 	return 0;
 }
 
+static struct user *user_of(const struct parameter_table *table, uint32_t index)
+{
+	struct user *user = users_find(table->users, table->places[index].uid);
+
+	assert(user); /* get_user() made it, and it has names */
+	return user;
+}
+
+/* Makes sure that @uid is counted: users_add() alone would go on without memory. */
+static bool get_user(struct parameter_table *table, uint32_t uid)
+{
+	return users_find(table->users, uid) || users_make(table->users, uid);
+}
+
+/* Counts the name at @index as the one that its user used last. */
+static void count_name(struct parameter_table *table, uint32_t index)
+{
+	users_add(table->users, table->places[index].uid, BOUND_NAMES);
+	table->uses[index].opens = 0;
+	list_append(&user_of(table, index)->names, &table->uses[index].link);
+}
+
+/* Notes that the kernel looked the name at @index up again. */
+static void touch_name(struct parameter_table *table, uint32_t index)
+{
+	struct list *names = &user_of(table, index)->names;
+
+	if (table->uses[index].opens)
+		return;
+	list_remove(names, &table->uses[index].link);
+	list_append(names, &table->uses[index].link);
+}
+
+/* Counts the names that are there, and lists the free places. False: no memory. */
+static bool count_places(struct parameter_table *table)
+{
+	for (uint32_t i = 0; i < *table->used; i++) {
+		struct parameter *parameter = &table->places[i];
+
+		if (!parameter->lookups) {
+			parameter->next = table->free;
+			table->free = i + 1;
+			continue;
+		}
+		if (!get_user(table, parameter->uid))
+			return false;
+		count_name(table, i);
+	}
+	return true;
+}
+
 struct parameter_table *parameter_table_new(struct parameter *places, struct amounts *amounts,
 					    uint32_t *used, uint32_t generation,
 					    struct users *users, const uint64_t seed[2])
@@ -82,20 +142,17 @@ struct parameter_table *parameter_table_new(struct parameter *places, struct amo
 					  .used = used,
 					  .generation = generation & INT32_MAX,
 					  .users = users,
-					  .seed = {seed[0], seed[1]}};
+					  .seed = {seed[0], seed[1]},
+					  .uses = calloc(PARAMETERS_MAX, sizeof(*table->uses))};
 	do {
-		if (grow_chains(table)) {
+		if (!table->uses || grow_chains(table)) {
 			parameter_table_free(table);
 			return NULL;
 		}
 	} while (table->size < *used);
-	for (uint32_t i = 0; i < *used; i++) {
-		if (places[i].lookups) {
-			users_add(users, places[i].uid, BOUND_NAMES);
-			continue;
-		}
-		places[i].next = table->free;
-		table->free = i + 1;
+	if (!count_places(table)) {
+		parameter_table_free(table);
+		return NULL;
 	}
 	return table;
 }
@@ -104,6 +161,7 @@ void parameter_table_free(struct parameter_table *table)
 {
 	if (!table)
 		return;
+	free(table->uses);
 	free(table->chains);
 	free(table);
 }
@@ -172,6 +230,7 @@ int parameter_get(struct parameter_table *table, const struct parameter_name *na
 
 	if (at) {
 		table->places[at - 1].lookups++;
+		touch_name(table, at - 1);
 		return 0;
 	}
 	if (!table->free && *table->used == table->size) {
@@ -180,6 +239,8 @@ int parameter_get(struct parameter_table *table, const struct parameter_name *na
 		if (grow_chains(table))
 			return -ENOMEM;
 	}
+	if (!get_user(table, uid))
+		return -ENOMEM;
 	at = table->free ? table->free : *table->used + 1;
 	parameter = &table->places[at - 1];
 	if (table->free)
@@ -191,8 +252,9 @@ int parameter_get(struct parameter_table *table, const struct parameter_name *na
 	if (name->units)
 		table->amounts[at - 1] = *amounts;
 	parameter->uid = uid;
+	atomic_signal_fence(memory_order_release); /* a successor takes it for all there */
 	parameter->lookups = 1;
-	users_add(table->users, uid, BOUND_NAMES);
+	count_name(table, at - 1);
 	parameter->next = *chain;
 	*chain = at;
 	return 0;
@@ -206,11 +268,39 @@ static void forget_parameter(struct parameter_table *table, uint32_t index)
 	while (*at != index + 1)
 		at = &table->places[*at - 1].next;
 	*at = parameter->next;
+	if (!table->uses[index].opens)
+		list_remove(&user_of(table, index)->names, &table->uses[index].link);
 	users_drop(table->users, parameter->uid, BOUND_NAMES);
-	parameter->lookups = 0;
+	/* Killed in between, this must not leave a free place with a number the kernel knows. */
 	parameter->generation = (parameter->generation + 1) & INT32_MAX;
+	atomic_signal_fence(memory_order_release);
+	parameter->lookups = 0;
 	parameter->next = table->free;
 	table->free = index + 1;
+}
+
+/* Forgets the name that @uid used longest ago. False: all of its names have open files. */
+static bool forget_oldest(struct parameter_table *table, uint32_t uid)
+{
+	const struct user *user = users_find(table->users, uid);
+	struct parameter_use *oldest = user ? list_first(&user->names, struct parameter_use, link)
+					    : NULL;
+
+	if (oldest)
+		forget_parameter(table, (uint32_t)(oldest - table->uses));
+	return oldest;
+}
+
+bool parameter_make_room(struct parameter_table *table, uint32_t uid)
+{
+	if (!users_check(table->users, uid, BOUND_NAMES, NULL))
+		return true;
+	if (!forget_oldest(table, uid))
+		return false;
+	/* Two for one: a user with more than a bound that is lower now comes down to it. */
+	if (users_check(table->users, uid, BOUND_NAMES, NULL))
+		(void)forget_oldest(table, uid);
+	return true;
 }
 
 void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups)
@@ -223,6 +313,22 @@ void parameter_put(struct parameter_table *table, uint64_t number, uint64_t look
 		table->places[index].lookups -= lookups;
 	else
 		forget_parameter(table, index);
+}
+
+void parameter_open(struct parameter_table *table, uint64_t number)
+{
+	uint32_t index = (uint32_t)number;
+
+	if (parameter_find(table, number) && !table->uses[index].opens++)
+		list_remove(&user_of(table, index)->names, &table->uses[index].link);
+}
+
+void parameter_close(struct parameter_table *table, uint64_t number)
+{
+	uint32_t index = (uint32_t)number;
+
+	if (parameter_find(table, number) && !--table->uses[index].opens)
+		list_append(&user_of(table, index)->names, &table->uses[index].link);
 }
 
 void parameter_sweep(struct parameter_table *table, unsigned int most,

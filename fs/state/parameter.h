@@ -2,6 +2,10 @@
  * parameter - nodes with a number in their name (take/N, eta/N, slot,within=D): a number of the
  * kernel cannot hold all that is in such a name, so these are remembered as long as the kernel
  * knows them and the node that they belong to exists.
+ *
+ * The kernel keeps what it knows while memory is free, and the count of its references is too high
+ * after a server was killed: it never comes to 0 then. So where a user has as many names as it may
+ * have, the one that it used longest ago goes, of those of which no file is open.
  */
 #ifndef RATEFS_FS_STATE_PARAMETER_H
 #define RATEFS_FS_STATE_PARAMETER_H
@@ -36,8 +40,8 @@ struct parameter {
  * Makes a table in @places, room for PARAMETERS_MAX, of which a predecessor used the first *@used,
  * whose numbers stay. @amounts is room for as many, which is written where names have units.
  * @generation is that of places that are used first. Each counts for the user that asks for it
- * first, in @users, borrowed. Without the random @seed strangers cannot choose names of one chain.
- * NULL: no memory.
+ * first, in @users, borrowed, whose lists of names are of this table. Without the random @seed
+ * strangers cannot choose names of one chain. NULL: no memory.
  */
 struct parameter_table *parameter_table_new(struct parameter *places, struct amounts *amounts,
 					    uint32_t *used, uint32_t generation,
@@ -58,10 +62,20 @@ const struct amounts *parameter_amounts(const struct parameter_table *table,
 uint64_t parameter_known(const struct parameter_table *table, const struct parameter_name *name,
 			 const struct amounts *amounts);
 
+/*
+ * Makes room for one more name of @uid: if it has as many as it may have, those of its names that
+ * it used longest ago are forgotten, and their numbers are stale. False: each has an open file.
+ */
+bool parameter_make_room(struct parameter_table *table, uint32_t uid);
+
 /* One reference more, of @uid's. 0, -ENOSPC (PARAMETERS_MAX are known) or -ENOMEM. */
 int parameter_get(struct parameter_table *table, const struct parameter_name *name,
 		  const struct amounts *amounts, uint32_t uid);
 void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups);
+
+/* Count open files of the name with @number, if there is one. */
+void parameter_open(struct parameter_table *table, uint64_t number);
+void parameter_close(struct parameter_table *table, uint64_t number);
 
 /* Looks at the next @most places, in turn, and forgets those whose node is gone. */
 void parameter_sweep(struct parameter_table *table, unsigned int most,

@@ -137,6 +137,160 @@ static void test_a_successor_finds_them_and_counts_them_for_the_same_user(void *
 	users_free(&users);
 }
 
+/* Begins a table in which all users may have 6 names, and each 3. */
+static struct parameter_table *new_bounded_table(void)
+{
+	memset(&users, 0, sizeof(users));
+	users.bounds[BOUND_NAMES] = (struct bound){6, 3};
+	oldest = 0;
+	return new_table();
+}
+
+/* As a lookup of `take/TOKENS` by @uid, which may have no room; its number, or 0. */
+static uint64_t look_up_as(struct parameter_table *table, uint32_t uid, uint64_t tokens)
+{
+	const struct parameter_name name = {1, tokens, tokens, 0, 0};
+
+	if (!number_of(table, 1, tokens) && !parameter_make_room(table, uid))
+		return 0;
+	assert_int_equal(parameter_get(table, &name, NULL, uid), 0);
+	return number_of(table, 1, tokens);
+}
+
+static void free_table(struct parameter_table *table)
+{
+	parameter_table_free(table);
+	users_free(&users);
+}
+
+static uint32_t names_of(uint32_t uid)
+{
+	const struct user *user = users_find(&users, uid);
+
+	return user ? user->used[BOUND_NAMES] : 0;
+}
+
+static void test_the_oldest_name_of_a_user_at_its_bound_gives_way(void **state)
+{
+	struct parameter_table *table = new_bounded_table();
+	uint64_t others = look_up_as(table, 1001, 1000), first = look_up_as(table, 1000, 1);
+
+	(void)state;
+	for (uint64_t tokens = 2; tokens <= 100; tokens++) {
+		assert_int_not_equal(look_up_as(table, 1000, tokens), 0);
+		assert_true(names_of(1000) <= 3);
+		assert_true(tokens < 4 || !number_of(table, 1, tokens - 3));
+		assert_int_not_equal(number_of(table, 1, tokens - 1), 0);
+	}
+	assert_null(parameter_find(table, first));
+	assert_int_equal(number_of(table, 1, 1000), others);
+	/* As the kernel may keep using the stale number. */
+	parameter_open(table, first);
+	parameter_close(table, first);
+	parameter_put(table, first, 1);
+	assert_int_not_equal(look_up_as(table, 1000, 1), first);
+	assert_int_equal(names_of(1000), 3);
+	assert_int_equal(names_of(1001), 1);
+	free_table(table);
+}
+
+static void test_a_name_that_is_looked_up_again_is_the_newest(void **state)
+{
+	struct parameter_table *table = new_bounded_table();
+
+	(void)state;
+	for (uint64_t tokens = 1; tokens <= 3; tokens++)
+		look_up_as(table, 1000, tokens);
+	look_up_as(table, 1001, 1);
+	look_up_as(table, 1000, 4);
+	assert_int_not_equal(number_of(table, 1, 1), 0);
+	assert_int_equal(number_of(table, 1, 2), 0);
+	free_table(table);
+}
+
+static void test_a_name_stays_while_files_of_it_are_open(void **state)
+{
+	struct parameter_table *table = new_bounded_table();
+	uint64_t opened[3];
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++) {
+		opened[i] = look_up_as(table, 1000, i + 1);
+		parameter_open(table, opened[i]);
+	}
+	parameter_open(table, opened[1]);
+	assert_int_equal(look_up_as(table, 1000, 4), 0);
+	parameter_close(table, opened[1]);
+	assert_int_equal(look_up_as(table, 1000, 4), 0);
+	parameter_close(table, opened[1]);
+	assert_int_not_equal(look_up_as(table, 1000, 4), 0);
+	assert_null(parameter_find(table, opened[1]));
+	assert_int_not_equal(look_up_as(table, 1000, 5), 0);
+	assert_non_null(parameter_find(table, opened[0]));
+	assert_non_null(parameter_find(table, opened[2]));
+	assert_int_equal(names_of(1000), 3);
+	free_table(table);
+}
+
+static void test_at_the_bound_of_all_only_own_names_give_way(void **state)
+{
+	struct parameter_table *table = new_bounded_table();
+
+	(void)state;
+	for (uint64_t tokens = 1; tokens <= 3; tokens++)
+		look_up_as(table, 1000, tokens);
+	for (uint64_t tokens = 4; tokens <= 5; tokens++)
+		look_up_as(table, 1001, tokens);
+	look_up_as(table, 0, 6);
+	assert_int_equal(look_up_as(table, 1002, 7), 0);
+	assert_null(users_find(&users, 1002));
+	assert_int_not_equal(look_up_as(table, 0, 7), 0);
+	assert_int_equal(number_of(table, 1, 6), 0);
+	assert_int_not_equal(look_up_as(table, 1001, 8), 0);
+	assert_int_equal(number_of(table, 1, 4), 0);
+	assert_int_equal(names_of(1000), 3);
+	assert_int_equal(users.used[BOUND_NAMES], 6);
+	free_table(table);
+}
+
+static void test_a_lower_bound_is_come_down_to_name_by_name(void **state)
+{
+	struct parameter_table *table = new_bounded_table();
+
+	(void)state;
+	users.bounds[BOUND_NAMES] = (struct bound){100, 50};
+	for (uint64_t tokens = 1; tokens <= 50; tokens++)
+		look_up_as(table, 1000, tokens);
+	users.bounds[BOUND_NAMES] = (struct bound){100, 3};
+	for (uint64_t tokens = 51; tokens <= 50 + 47; tokens++)
+		assert_int_not_equal(look_up_as(table, 1000, tokens), 0);
+	assert_int_equal(names_of(1000), 3);
+	free_table(table);
+}
+
+static void test_names_whose_references_are_lost_give_way_in_a_successor(void **state)
+{
+	static const uint64_t other_seed[2] = {3, 4};
+	struct parameter_table *table = new_bounded_table();
+	uint64_t numbers[3], opened;
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++)
+		numbers[i] = look_up_as(table, 1000, i + 1);
+	opened = numbers[0];
+	free_table(table);
+	memset(&users.used, 0, sizeof(users.used));
+	table = parameter_table_new(places, amounts, &used, 0, &users, other_seed);
+	parameter_open(table, opened); /* as it was at the end of the first */
+	for (uint64_t tokens = 4; tokens <= 8; tokens++)
+		assert_int_not_equal(look_up_as(table, 1000, tokens), 0);
+	assert_non_null(parameter_find(table, opened));
+	assert_null(parameter_find(table, numbers[1]));
+	assert_null(parameter_find(table, numbers[2]));
+	assert_int_equal(names_of(1000), 3);
+	free_table(table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +298,12 @@ int main(void)
 		cmocka_unit_test(test_it_is_full_of_names_of_nodes_that_are_there),
 		cmocka_unit_test(test_a_successor_finds_them_and_counts_them_for_the_same_user),
 		cmocka_unit_test(test_number_of_a_forgotten_place_is_no_other_waiters),
+		cmocka_unit_test(test_the_oldest_name_of_a_user_at_its_bound_gives_way),
+		cmocka_unit_test(test_a_name_that_is_looked_up_again_is_the_newest),
+		cmocka_unit_test(test_a_name_stays_while_files_of_it_are_open),
+		cmocka_unit_test(test_at_the_bound_of_all_only_own_names_give_way),
+		cmocka_unit_test(test_a_lower_bound_is_come_down_to_name_by_name),
+		cmocka_unit_test(test_names_whose_references_are_lost_give_way_in_a_successor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
