@@ -173,6 +173,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	} else {
 		limiter_hold(limiter);
 	}
+	handle->ino = node_opened(daemon, node);
 	handle->row = node->row;
 	handle->limiter = limiter;
 	handle->partition = node->partition;
@@ -267,6 +268,7 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 		fuse_pollhandle_destroy(handle->poll);
 	drop_text(daemon, handle);
 	users_drop(&daemon->engine.users, handle->uid, BOUND_FILES);
+	node_closed(daemon, handle->ino);
 	free(handle->viewer);
 	free(handle->trigger);
 	if (handle->kept)

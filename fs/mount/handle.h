@@ -26,6 +26,7 @@ static inline const struct polling *polling_of(const struct waiter *waiter)
 struct handle {
 	uint64_t number;	   /* by which the kernel knows it: generation << 32 | index */
 	struct state_handle *kept; /* borrowed: for a successor */
+	fuse_ino_t ino;		   /* see node_opened() */
 	const struct node_row *row;
 	struct limiter *limiter; /* held: the partition's for its own token */
 	uint32_t partition;	 /* index + 1, or 0 */

@@ -457,8 +457,8 @@ int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
 		 */
 		parameter_sweep(daemon->parameters, 2, is_gone, daemon);
 		if (!parameter_known(daemon->parameters, &name, node->amounts) &&
-		    daemon_has_room(daemon, uid, BOUND_NAMES))
-			return -ENOSPC;
+		    !parameter_make_room(daemon->parameters, uid))
+			return daemon_has_room(daemon, uid, BOUND_NAMES);
 		err = parameter_get(daemon->parameters, &name, node->amounts, uid);
 		if (err)
 			return err;
@@ -472,6 +472,19 @@ void node_forget(struct daemon *daemon, fuse_ino_t ino, uint64_t lookups)
 {
 	if (parameter_is(ino))
 		parameter_put(daemon->parameters, ino, lookups);
+}
+
+fuse_ino_t node_opened(struct daemon *daemon, const struct node *node)
+{
+	fuse_ino_t ino = number_of(daemon, node);
+
+	parameter_open(daemon->parameters, ino);
+	return ino;
+}
+
+void node_closed(struct daemon *daemon, fuse_ino_t ino)
+{
+	parameter_close(daemon->parameters, ino);
 }
 
 /* Finds the limiter in @node with @id or, if it is gone, the next one. */

@@ -8,8 +8,8 @@
  * A node number is computed: limiter id << 24 | partition + 1 << 8 | row, or for keys, with a mark,
  * key id << 8 | row, or for pieces, with another mark, limiter id << 27 | leaves << 3 | the place
  * of the row. Only files with a number in their name, as take/N, are remembered while the
- * kernel knows them. A key may be forgotten before the kernel forgets it, and a piece may be gone;
- * such a number is then stale for ever, and the kernel looks its name up again.
+ * kernel knows them. A key, or such a name, may be forgotten before the kernel forgets it, and a
+ * piece may be gone; such a number is then stale for ever, and the kernel looks its name up again.
  */
 #ifndef RATEFS_FS_MOUNT_NODE_H
 #define RATEFS_FS_MOUNT_NODE_H
@@ -225,6 +225,14 @@ int node_find(struct daemon *daemon, const struct node *parent, const char *name
 int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
 	       struct fuse_entry_param *entry);
 void node_forget(struct daemon *daemon, fuse_ino_t ino, uint64_t lookups);
+
+/*
+ * Count the open files of @node. A name with a number in it is not forgotten while there are any,
+ * since fstat(2), unlike stat(2), does not look a stale one up again. node_opened() returns the
+ * number that node_closed() needs.
+ */
+fuse_ino_t node_opened(struct daemon *daemon, const struct node *node);
+void node_closed(struct daemon *daemon, fuse_ino_t ino);
 
 /*
  * Returns the limiter whose tuners say what @limiter has among its siblings: the one above it. At
