@@ -291,10 +291,22 @@ static bool forget_oldest(struct parameter_table *table, uint32_t uid)
 	return oldest;
 }
 
+/* Tells whether @uid has as many names as each user may have: whether that binds it or not. */
+static bool has_its_names(const struct parameter_table *table, uint32_t uid)
+{
+	const struct user *user = users_find(table->users, uid);
+
+	return user && user->used[BOUND_NAMES] >= table->users->bounds[BOUND_NAMES].each;
+}
+
 bool parameter_make_room(struct parameter_table *table, uint32_t uid)
 {
-	if (!users_check(table->users, uid, BOUND_NAMES, NULL))
+	if (!users_check(table->users, uid, BOUND_NAMES, NULL)) {
+		/* Root, too, leaves room for others as long as it can. */
+		if (has_its_names(table, uid))
+			(void)forget_oldest(table, uid);
 		return true;
+	}
 	if (!forget_oldest(table, uid))
 		return false;
 	/* Two for one: a user with more than a bound that is lower now comes down to it. */

@@ -63,8 +63,9 @@ uint64_t parameter_known(const struct parameter_table *table, const struct param
 			 const struct amounts *amounts);
 
 /*
- * Makes room for one more name of @uid: if it has as many as it may have, those of its names that
- * it used longest ago are forgotten, and their numbers are stale. False: each has an open file.
+ * Makes room for one more name of @uid: if it has as many as each user may have, or there is none
+ * for all, the names that it used longest ago are forgotten, and their numbers are stale. False: it
+ * may have no more, and each of its names has an open file.
  */
 bool parameter_make_room(struct parameter_table *table, uint32_t uid);
 

@@ -253,6 +253,23 @@ static void test_at_the_bound_of_all_only_own_names_give_way(void **state)
 	free_table(table);
 }
 
+static void test_users_whom_no_bound_binds_leave_room_while_they_can(void **state)
+{
+	struct parameter_table *table = new_bounded_table();
+	uint64_t opened;
+
+	(void)state;
+	for (uint64_t tokens = 1; tokens <= 100; tokens++)
+		assert_int_not_equal(look_up_as(table, 0, tokens), 0);
+	assert_int_equal(names_of(0), 3);
+	for (uint64_t tokens = 101; tokens <= 104; tokens++) {
+		opened = look_up_as(table, 0, tokens);
+		parameter_open(table, opened);
+	}
+	assert_int_equal(names_of(0), 4);
+	free_table(table);
+}
+
 static void test_a_lower_bound_is_come_down_to_name_by_name(void **state)
 {
 	struct parameter_table *table = new_bounded_table();
@@ -302,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_a_name_that_is_looked_up_again_is_the_newest),
 		cmocka_unit_test(test_a_name_stays_while_files_of_it_are_open),
 		cmocka_unit_test(test_at_the_bound_of_all_only_own_names_give_way),
+		cmocka_unit_test(test_users_whom_no_bound_binds_leave_room_while_they_can),
 		cmocka_unit_test(test_a_lower_bound_is_come_down_to_name_by_name),
 		cmocka_unit_test(test_names_whose_references_are_lost_give_way_in_a_successor),
 	};

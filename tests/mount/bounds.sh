@@ -162,9 +162,9 @@ case_a_reader_that_comes_back_and_finds_no_room_leaves_no_place_behind() {
 		    os.kill(other, signal.SIGKILL)
 		    os.waitpid(other, 0)
 	EOF
-	as nobody python3 - "$m/orders" 1 < "$d/rounds.py"
+	as nobody /usr/bin/python3 - "$m/orders" 1 < "$d/rounds.py"
 	before=$(memory_blocks)
-	as nobody python3 - "$m/orders" 300 < "$d/rounds.py"
+	as nobody /usr/bin/python3 - "$m/orders" 300 < "$d/rounds.py"
 	grown=$(($(memory_blocks) - before))
 	[ $grown -lt 36 ] || fail "what is kept has grown by $grown blocks"
 }
@@ -265,7 +265,7 @@ case_a_user_takes_more_sizes_than_it_may_have_names() {
 case_programs_see_no_error_from_names_that_gave_way() {
 	bound user_names_max=3
 	as nobody mkdir "$m/orders"
-	as nobody python3 - "$m/orders/take/" <<- 'EOF'
+	as nobody /usr/bin/python3 - "$m/orders/take/" <<- 'EOF'
 		import os, select, sys
 		def read(file): return os.pread(file, 100, 0).decode().strip()
 		def push():
@@ -307,7 +307,7 @@ case_programs_see_no_error_from_names_that_gave_way() {
 case_a_user_may_have_so_many_texts_begun() {
 	bound user_texts_max=1
 	limiter orders
-	as nobody python3 - "$m/metrics" "$m/orders/stat" > "$d/got" << 'END'
+	as nobody /usr/bin/python3 - "$m/metrics" "$m/orders/stat" > "$d/got" << 'END'
 import errno, os, sys
 def begin(path):
     file = os.open(path, os.O_RDONLY)
@@ -341,7 +341,7 @@ case_a_text_counts_as_a_quarter_of_the_bound_at_most() {
 	bound user_texts_max=64
 	for i in {1..30}; do limiter "limiter$i"; done
 	[ "$(wc -c < "$m/metrics")" -gt 32768 ] || fail 'a short page'
-	as nobody python3 - "$m/metrics" > "$d/got" << 'END'
+	as nobody /usr/bin/python3 - "$m/metrics" > "$d/got" << 'END'
 import errno, os, sys
 for i in range(5):
     file = os.open(sys.argv[1], os.O_RDONLY)

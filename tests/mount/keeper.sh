@@ -396,7 +396,6 @@ case_bounds_of_a_user_count_in_the_next_server() {
 	wait $reader 2> /dev/null || :
 }
 
-# The kernel's last references are lost with a server that was killed before it did what it read.
 case_names_outlive_their_server_and_give_way_in_the_next() {
 	outlives_for_all ,user_names_max=3
 	limiter orders
