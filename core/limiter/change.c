@@ -320,12 +320,16 @@ static void set_owner(struct engine *engine, struct limiter *limiter, const stru
 static void configure_limiter(struct engine *engine, struct change *change, struct limiter *limiter,
 			      bool full)
 {
+	uint32_t shares;
+
 	/* It may have begun to learn since the change was prepared. */
 	if (!limiter->learning) {
 		limiter->learning = change->learning;
 		change->learning = NULL;
 	}
+	engine->tree.partitions -= partition_count(limiter, &shares);
 	limiter_configure(&engine->schedule, limiter, change->pooled, change->buckets, full);
+	engine->tree.partitions += partition_count(limiter, &shares);
 	change->pooled = NULL;
 	change->buckets = NULL;
 }

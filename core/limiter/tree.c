@@ -240,6 +240,8 @@ static void remove_child(struct limiter *parent, struct limiter *limiter)
 
 void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter)
 {
+	uint32_t shares;
+
 	/* Without memory the chains just grow longer. */
 	if (tree->count >= tree->size && tree->size < UINT32_C(1) << 30)
 		(void)resize_tables(tree, tree->size * 2);
@@ -248,6 +250,7 @@ void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limi
 	append_child(parent, limiter);
 	link_chains(tree, limiter);
 	tree->count++;
+	tree->partitions += partition_count(limiter, &shares);
 }
 
 static void unlink_name(struct tree *tree, struct limiter *limiter)
@@ -262,6 +265,7 @@ static void unlink_name(struct tree *tree, struct limiter *limiter)
 void tree_remove(struct tree *tree, struct limiter *limiter)
 {
 	struct limiter *parent = limiter->parent, **at = id_chain(tree, limiter->id);
+	uint32_t shares;
 
 	assert(parent && !limiter->first_child && !limiter->turns.queue.length);
 	unlink_name(tree, limiter);
@@ -270,6 +274,7 @@ void tree_remove(struct tree *tree, struct limiter *limiter)
 	*at = limiter->next_by_id;
 	remove_child(parent, limiter);
 	tree->count--;
+	tree->partitions -= partition_count(limiter, &shares);
 	limiter->removed = true;
 	if (!limiter->references) {
 		limiter_free(limiter);

@@ -16,6 +16,7 @@ struct tree {
 	struct limiter **by_id;	  /* owned */
 	uint32_t size;		  /* of both, a power of two */
 	uint32_t count;		  /* limiters without the root and without partitions */
+	uint64_t partitions;	  /* of all these, made or not: the sum of partition_count() */
 	uint32_t last_id;	  /* that was given, see tree_is_used_up() */
 	uint64_t seed[2];	  /* of the hash of names; set before there are any */
 };

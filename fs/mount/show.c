@@ -149,24 +149,15 @@ void show_status(FILE *out, struct daemon *daemon, const struct node *node, uint
 	fprintf(out, "frozen_by %" PRIu32 "\n", frozen_by(daemon));
 }
 
-static uint64_t count_partitions(const struct limiter *limiter)
-{
-	uint32_t shares;
-	uint64_t count = 0;
-
-	for (const struct limiter *l = limiter->first_child; l; l = l->next_sibling)
-		count += partition_count(l, &shares) + count_partitions(l);
-	return count;
-}
-
 void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	const struct seen_host *host;
 
+	(void)node;
 	(void)uid;
 	if (!daemon->fleet) {
 		fprintf(out, "%s 1 %" PRIu64 " 0\n", daemon->options->host,
-			count_partitions(node->limiter));
+			daemon->engine.tree.partitions);
 		return;
 	}
 	for (host = survey_hosts(daemon->fleet); host; host = host->next) {

@@ -304,6 +304,18 @@ case_hosts_has_one_line_for_this_host() {
 	is lines "$(grep -c thishost "$m/hosts")" 1
 }
 
+case_hosts_counts_the_partitions_of_all_limiters() {
+	[ -z "${SOURCE-}" ] || skip 'other hosts may hold some'
+	start
+	limiter orders 1000/s 1000
+	mkdir "$m/orders/bulk"
+	echo 7 > "$m/orders/partitions/count"
+	echo 5 > "$m/orders/bulk/partitions/count"
+	is both "$(cut -d ' ' -f 3 "$m/hosts")" 12
+	rmdir "$m/orders/bulk"
+	is 'one of them' "$(cut -d ' ' -f 3 "$m/hosts")" 7
+}
+
 case_a_read_that_begins_in_the_middle_of_any_file_gets_what_is_there() {
 	start
 	limiter orders 5/s 1000

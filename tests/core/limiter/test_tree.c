@@ -1,4 +1,5 @@
 /* Tests of tree: limiters by name and by id. */
+#include "tests/core/draw.h"
 #include "tests/core/stage.h"
 
 #include <stdio.h>
@@ -226,6 +227,54 @@ static void test_the_path_of_a_partition_is_its_limiters(void **state)
 	stage_close(&stage);
 }
 
+static uint64_t count_partitions(const struct limiter *limiter)
+{
+	uint32_t shares;
+	uint64_t count = 0;
+
+	for (const struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		count += partition_count(l, &shares) + count_partitions(l);
+	return count;
+}
+
+static void test_the_sum_of_partitions_is_that_of_a_walk(void **state)
+{
+	static const char *const configs[] = {
+		"rate=100/s",
+		"rate=50/s\npartitions.count=7\npartitions.reserve=1/s hosts=3",
+		"rate=30/s\npartitions.reserve=none",
+		"partitions.count=auto",
+		"partitions.count=40",
+		"rate=1000/s\npartitions.reserve=10/s hosts=8"};
+	enum { PLACES = 12, ROUNDS = 500, CONFIGS = sizeof(configs) / sizeof(*configs) };
+	struct limiter *parents[PLACES] = {NULL}, *children[PLACES] = {NULL};
+	struct stage stage;
+	char name[8];
+
+	(void)state;
+	stage_open(&stage);
+	for (int i = 0; i < ROUNDS; i++) {
+		uint32_t place = draw32(PLACES);
+		struct limiter **at = draw(2) && parents[place] ? &children[place]
+								: &parents[place];
+		const char *config = configs[draw32(CONFIGS)];
+
+		snprintf(name, sizeof(name), "l%u", place);
+		if (!*at) {
+			*at = stage_make(&stage, at == &parents[place] ? NULL : parents[place],
+					 name, draw(2) ? "rate=5/s" : NULL);
+		} else if (draw(3)) {
+			stage_write(&stage, *at, config, 0);
+		} else if (!(*at)->first_child) {
+			stage_remove(&stage, *at);
+			*at = NULL;
+		}
+		assert_int_equal(stage.engine.tree.partitions,
+				 count_partitions(stage.engine.tree.root));
+	}
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_a_path_of_the_deepest_and_longest_names_fits),
 		cmocka_unit_test(test_a_removed_limiter_lives_on_while_it_is_held),
 		cmocka_unit_test(test_the_path_of_a_partition_is_its_limiters),
+		cmocka_unit_test(test_the_sum_of_partitions_is_that_of_a_walk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
