@@ -286,12 +286,12 @@ static void server_is_ready(struct keeper *keeper)
 /* A server that has said once that it goes on is asked from then on, if another one can follow. */
 static void server_is_alive(struct keeper *keeper)
 {
-	if (keeper->hangs)
-		return; /* too late */
+	if (keeper->hangs || keeper->ending)
+		return; /* too late, or it is to end, not to go on */
 	if (keeper->unanswered)
 		keeper->has_answered = true;
 	keeper->unanswered = 0;
-	if (keeper->ask_ns == NEVER_NS && keeper->mount.outlives && !keeper->ending)
+	if (keeper->ask_ns == NEVER_NS && keeper->mount.outlives)
 		keeper->ask_ns = clock_ns() + KEEPER_ASK_NS;
 }
 
@@ -312,22 +312,42 @@ static bool is_traced(pid_t pid)
 	return tracer || process_state == 't';
 }
 
-/* Asks the server whether it goes on. One that did not answer for long hangs, and is killed. */
+/* Tells that the server hangs, and kills it. */
+static void kill_server(struct keeper *keeper)
+{
+	keeper->ask_ns = NEVER_NS;
+	keeper->hangs = true;
+	kill(keeper->server, SIGKILL);
+	if (keeper->ending) {
+		keeper->status = EXIT_FAILURE;
+		log_error("server %d has not ended for %d s: killed%s", (int)keeper->server,
+			  (int)(KEEPER_END_NS / NSEC_PER_SEC),
+			  keeper->ready_ns ? ", levels are not written and leases not given back"
+					   : " as it started");
+	} else {
+		log_error("server %d has not answered for %d s", (int)keeper->server,
+			  (int)(KEEPER_QUESTIONS * KEEPER_ASK_NS / NSEC_PER_SEC));
+	}
+}
+
+/*
+ * Asks the server whether it goes on. One that did not answer for long hangs, and is killed. One
+ * that is to end is asked nothing: the questions count its time, of which a machine that sleeps and
+ * a debugger take little.
+ */
 static void ask_server(struct keeper *keeper)
 {
 	if (is_traced(keeper->server))
 		keeper->unanswered = 0;
 	if (keeper->unanswered == KEEPER_QUESTIONS) {
-		keeper->ask_ns = NEVER_NS;
-		keeper->hangs = true;
-		kill(keeper->server, SIGKILL);
-		log_error("server %d has not answered for %d s", (int)keeper->server,
-			  (int)(KEEPER_QUESTIONS * KEEPER_ASK_NS / NSEC_PER_SEC));
+		kill_server(keeper);
 		return;
 	}
 	keeper->unanswered++;
-	keeper->ask_ns = clock_ns() + KEEPER_ASK_NS;
-	kill(keeper->server, SIGURG);
+	keeper->ask_ns = clock_ns() +
+			 (keeper->ending ? KEEPER_END_NS / KEEPER_QUESTIONS : KEEPER_ASK_NS);
+	if (!keeper->ending)
+		kill(keeper->server, SIGURG);
 }
 
 static void hear_server(struct keeper *keeper)
@@ -337,7 +357,8 @@ static void hear_server(struct keeper *keeper)
 	if (keeper_socket_receive(keeper->control, &kind, sizeof(kind), NULL, 0) < 0) {
 		close(keeper->control);
 		keeper->control = -1; /* it ends, or has ended */
-		keeper->ask_ns = NEVER_NS;
+		if (!keeper->ending)
+			keeper->ask_ns = NEVER_NS;
 	} else if (kind == KEEPER_LOADED) {
 		give_mount(keeper);
 	} else if (kind == KEEPER_READY) {
@@ -447,14 +468,26 @@ static void reload_server(struct keeper *keeper)
 	kill(keeper->server, SIGHUP);
 }
 
-/* Ends the mount on the signal @number, which the server gets, too. */
+/*
+ * Ends the mount on the signal @number, which the server gets, too. Its time runs from the first
+ * such signal.
+ */
 static void end_by_signal(struct keeper *keeper, int number)
 {
+	bool was_killed = keeper->ending && keeper->hangs;
+	uint64_t ask_ns = keeper->ask_ns;
+
 	bury_server(keeper); /* one that was dead before is not to blame */
-	if (keeper->server)
-		kill(keeper->server, number);
+	if (!keeper->asked) {
+		ask_ns = clock_ns();
+		keeper->unanswered = 0;
+	}
 	keeper->asked = number;
-	end_mount(keeper, EXIT_SUCCESS);
+	end_mount(keeper, was_killed ? EXIT_FAILURE : EXIT_SUCCESS);
+	if (!keeper->server)
+		return;
+	kill(keeper->server, number);
+	keeper->ask_ns = ask_ns;
 }
 
 /* The command that waits for the mount was ended: it is not wanted any more. */

@@ -61,6 +61,12 @@ enum {
 /* A server is asked so often whether it goes on. */
 #define KEEPER_ASK_NS (UINT64_C(10) * NSEC_PER_SEC)
 
+/*
+ * A server that is to end has so long: a fleet takes 3 s of it at most, a disk the rest. systemd
+ * gives both processes 15 s.
+ */
+#define KEEPER_END_NS (UINT64_C(10) * NSEC_PER_SEC)
+
 enum keeper_message { KEEPER_HELLO = 1, KEEPER_LOADED, KEEPER_MOUNT, KEEPER_READY, KEEPER_ALIVE };
 
 struct keeper_hello {

@@ -39,6 +39,80 @@ case_sigint_ends_the_mount_and_its_readers() {
 	all_got ESHUTDOWN
 }
 
+# unclean: the daemon, whose server is killed for it, ends by itself with status 1, is unmounted and
+# says why.
+unclean() {
+	local status=0
+	gone "$daemon" 60 || status=$?
+	daemon=
+	is 'exit status of the daemon' "$status" 1
+	! is_mounted || fail 'still mounted after the daemon has ended'
+	grep -q 'server [0-9]* has not ended for 10 s: killed' "$d/log" ||
+		fail 'the log says nothing'
+}
+
+# Each signal comes again and again, and gives the server no more time.
+case_signals_end_a_mount_with_a_server_that_hangs() {
+	local server signal
+	for signal in TERM INT; do
+		rm -f "$d/log"
+		blocked_readers
+		server=$(server)
+		kill -STOP "$server"
+		death "$server signal 9"
+		eventually 60 eval "kill -$signal $daemon; nap 1; ! alive $server" ||
+			fail "the server is still there after SIG$signal"
+		unclean
+		all_got ECONNABORTED
+	done
+}
+
+case_a_server_that_hangs_at_its_end_waits_for_a_signal_and_no_longer() {
+	cat > "$d/stuck.c" <<- 'EOF'
+		#include <dlfcn.h>
+		#include <fcntl.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <unistd.h>
+
+		/* The levels, which are written at the end, are on a disk that does not answer. */
+		int renameat(int from, const char *old, int to, const char *name)
+		{
+			int (*next)(int, const char *, int, const char *) =
+				dlsym(RTLD_NEXT, "renameat");
+
+			while (!strcmp(name, ".levels")) {
+				close(open(getenv("STUCK"), O_CREAT | O_WRONLY, 0600));
+				pause();
+			}
+			return next(from, old, to, name);
+		}
+	EOF
+	cc -shared -fPIC -D_GNU_SOURCE -o "$d/stuck.so" "$d/stuck.c" -ldl
+	export STUCK=$d/stuck
+	ASAN_OPTIONS+=:verify_asan_link_order=0 LD_PRELOAD="$LD_PRELOAD $d/stuck.so" \
+		start "local:$d/kept"
+	local server
+	server=$(server)
+	umount "$m"
+	eventually 20 [ -e "$STUCK" ] || fail 'it writes no levels'
+	alive "$daemon" || fail 'the daemon did not wait for its server'
+	death "$server signal 9"
+	kill "$daemon"
+	unclean
+}
+
+case_a_server_that_a_debugger_has_is_not_killed_at_its_end() {
+	command -v gdb > /dev/null || skip 'no gdb'
+	start
+	gdb -q -batch -p "$(server)" -ex "shell touch '$d/held'" -ex "shell sleep 12" \
+		-ex detach > "$d/gdb" 2>&1 &
+	eventually 60 [ -e "$d/held" ] || fail 'the debugger does not get it'
+	stop
+	grep -q 'has not ended' "$d/log" && fail 'it was killed'
+	wait
+}
+
 case_signals_end_a_mount_with_files_open() {
 	start
 	limiter orders
