@@ -36,7 +36,8 @@ struct sources {
 
 /* A server: the orders of its keeper, and the parts that it is made of. */
 struct server {
-	int control; /* socket to the keeper */
+	int control;   /* socket to the keeper */
+	int directory; /* descriptor that names the directory of settings; -1 */
 	struct keeper_hello hello;
 	struct state *state;
 	struct sources sources;
@@ -53,7 +54,7 @@ static int begin_service(struct server *server)
 	int devices[KEEPER_DEVICES];
 	int count, err;
 
-	if (privilege_drop(daemon->options))
+	if (privilege_drop(daemon->options, server->directory))
 		return -1;
 	server_follow(&server->hello);
 	count = server_ask_mount(server->control, &mount, devices);
@@ -114,17 +115,23 @@ static int serve_mount(struct server *server)
 	return 0;
 }
 
-static int open_source(struct sources *sources, struct options *options, struct daemon *daemon,
-		       struct state *state)
+static int open_source(struct server *server, struct options *options)
 {
+	struct sources *sources = &server->sources;
+
 	if (options->servers) {
-		sources->member = member_open(options, daemon, state);
-	} else {
-		privilege_files(true);
-		sources->local = local_open(options->directory);
-		privilege_files(false);
+		sources->member = member_open(options, &server->daemon, server->state);
+		return sources->member ? 0 : -1;
 	}
-	return sources->member || sources->local ? 0 : -1;
+	/* A keeper of 0.2.0 has sent the path only. */
+	if (options->directory && server->directory < 0)
+		server->directory = privilege_open(options->directory);
+	if (options->directory && server->directory < 0)
+		return -1;
+	privilege_files(true);
+	sources->local = local_open(options->directory, server->directory);
+	privilege_files(false);
+	return sources->local ? 0 : -1;
 }
 
 /* Begins the state of the first server; the coordinator may be at work already. */
@@ -198,7 +205,7 @@ static int run_service(struct server *server, struct options *options)
 
 	/* A failure here says nothing of the state. */
 	state_restoring(server->state, STATE_NOTHING);
-	if (open_source(sources, options, daemon, server->state))
+	if (open_source(server, options))
 		return EXIT_FAILURE;
 	state_restoring(server->state, STATE_ALL);
 	source = sources->member ? member_source(sources->member) : local_source(sources->local);
@@ -300,7 +307,7 @@ static int run_server(int control, int argc, char *argv[])
 	int descriptor, status = EXIT_FAILURE;
 
 	prctl(PR_SET_NAME, "ratefs");
-	if (server_hear(control, &server.hello, &descriptor))
+	if (server_hear(control, &server.hello, &descriptor, &server.directory))
 		return EXIT_FAILURE;
 	if (!server.hello.background)
 		log_prepare();

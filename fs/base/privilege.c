@@ -114,6 +114,19 @@ int privilege_make(const char *directory)
 	return err ? -1 : 0;
 }
 
+int privilege_open(const char *directory)
+{
+	int descriptor, err;
+
+	privilege_files(true);
+	descriptor = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	err = errno;
+	privilege_files(false);
+	if (descriptor < 0)
+		log_error("cannot open %s: %s", directory, strerror(err));
+	return descriptor;
+}
+
 void privilege_files(bool as_user)
 {
 	if (!user.is_chosen)
@@ -183,12 +196,11 @@ static bool is_closed_above(const char *mountpoint)
  * Finds the capabilities to keep, by trying with nothing but CAP_SYS_ADMIN. 0 or -errno after a
  * message.
  */
-static int choose_capabilities(const struct options *options, uint64_t *kept)
+static int choose_capabilities(const struct options *options, int directory, uint64_t *kept)
 {
 	if (is_closed_above(options->mountpoint))
 		*kept |= BIT(CAP_DAC_READ_SEARCH);
-	if (!options->directory ||
-	    !faccessat(AT_FDCWD, options->directory, R_OK | W_OK | X_OK, AT_EACCESS))
+	if (directory < 0 || !faccessat(directory, ".", R_OK | W_OK | X_OK, AT_EACCESS))
 		return 0;
 	if (user.is_chosen) {
 		int err = -errno;
@@ -201,7 +213,7 @@ static int choose_capabilities(const struct options *options, uint64_t *kept)
 	return 0;
 }
 
-int privilege_drop(const struct options *options)
+int privilege_drop(const struct options *options, int directory)
 {
 	static const uint64_t possible = BIT(CAP_SYS_ADMIN) | BIT(CAP_DAC_READ_SEARCH) |
 					 BIT(CAP_DAC_OVERRIDE);
@@ -220,7 +232,7 @@ int privilege_drop(const struct options *options)
 	}
 	most = permitted() & possible;
 	err = set_capabilities(most, most & kept);
-	if (!err && choose_capabilities(options, &kept))
+	if (!err && choose_capabilities(options, directory, &kept))
 		return -1;
 	if (!err)
 		err = set_capabilities(most & kept, most & kept);

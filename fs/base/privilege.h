@@ -28,14 +28,21 @@ int privilege_choose(const struct options *options);
 /* Makes @directory, unless it is there, and gives it to that user. 0 or -1 after a message. */
 int privilege_make(const char *directory);
 
+/*
+ * Opens, as that user, a descriptor that names @directory, wherever that is moved to. Returns it,
+ * which the caller closes, or -1 after a message.
+ */
+int privilege_open(const char *directory);
+
 /* Has this thread open and make files as that user, or again as before. */
 void privilege_files(bool as_user);
 
 /*
  * Gives up privileges, in this thread and all that it starts; again in a program that was started
- * with the kept ones. 0 or -1 after a message.
+ * with the kept ones. @directory is a descriptor of the directory of settings, or -1. 0 or -1 after
+ * a message.
  */
-int privilege_drop(const struct options *options);
+int privilege_drop(const struct options *options, int directory);
 
 /* Hands the kept capabilities on to the program that this process is about to become. */
 void privilege_hand_on(void);

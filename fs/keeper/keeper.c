@@ -39,11 +39,12 @@ struct keeper {
 	int devices[KEEPER_DEVICES];
 	unsigned int device_count;
 	struct keeper_hello hello;
-	int state;   /* descriptor of the memory */
-	int program; /* descriptor of the file that servers are started from */
-	int before;  /* that of the one before, while the next has not answered yet; -1 */
-	int signals; /* descriptor */
-	int ready;   /* pipe to who waits for the mount; -1 */
+	int directory; /* descriptor that names the directory of settings; -1 */
+	int state;     /* descriptor of the memory */
+	int program;   /* descriptor of the file that servers are started from */
+	int before;    /* that of the one before, while the next has not answered yet; -1 */
+	int signals;   /* descriptor */
+	int ready;     /* pipe to who waits for the mount; -1 */
 	int control;
 	pid_t server;		 /* 0: none now */
 	uint64_t ready_ns;	 /* when it was; 0: it is not */
@@ -100,6 +101,20 @@ static void start_later(struct keeper *keeper)
 		keeper->start_ns = clock_ns() + (KEEPER_PAUSE_NS << keeper->failures);
 }
 
+/*
+ * Greets the server. It opens the directory of settings by the descriptor: a path leads to another
+ * one once that was moved.
+ */
+static void greet_server(struct keeper *keeper)
+{
+	const int descriptors[KEEPER_FILES] = {keeper->state, keeper->directory};
+
+	keeper->hello.may_refuse = keeper->before >= 0;
+	(void)keeper_socket_send(keeper->control, &keeper->hello, sizeof(keeper->hello),
+				 descriptors, keeper->directory < 0 ? 1 : KEEPER_FILES);
+	keeper->hello.starts++;
+}
+
 static void start_server(struct keeper *keeper)
 {
 	int sockets[2];
@@ -126,10 +141,7 @@ static void start_server(struct keeper *keeper)
 	}
 	close(sockets[1]);
 	keeper->control = sockets[0];
-	keeper->hello.may_refuse = keeper->before >= 0;
-	(void)keeper_socket_send(keeper->control, &keeper->hello, sizeof(keeper->hello),
-				 &keeper->state, 1);
-	keeper->hello.starts++;
+	greet_server(keeper);
 	inherited_finish(); /* only the first server needs it */
 }
 
@@ -234,7 +246,7 @@ static int make_mount(struct keeper *keeper)
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
 	/* Later servers begin with the privileges that the first one ends with. */
-	if (privilege_drop(keeper->options))
+	if (privilege_drop(keeper->options, keeper->directory))
 		return EXIT_FAILURE;
 	if (mount->outlives && !may_execute(keeper->program)) {
 		log_warning("%s may not be executed by this user: the mount will end with its "
@@ -583,8 +595,12 @@ static int prepare_keeper(struct keeper *keeper, int argc, char *argv[])
 	for (int i = 1; i < argc; i++)
 		keeper->argv[i + 1] = argv[i];
 	snprintf(keeper->hello.mountpoint, PATH_MAX, "%s", options->mountpoint);
-	if (options->directory)
+	if (options->directory) {
 		snprintf(keeper->hello.directory, PATH_MAX, "%s", options->directory);
+		keeper->directory = privilege_open(options->directory);
+		if (keeper->directory < 0)
+			return -1;
+	}
 	if (options->credentials && !realpath(options->credentials, keeper->hello.credentials))
 		snprintf(keeper->hello.credentials, PATH_MAX, "%s", options->credentials);
 	return 0;
@@ -614,6 +630,7 @@ static void leave_mount(struct keeper *keeper)
 int keeper_run(struct options *options, int argc, char *argv[], int ready)
 {
 	struct keeper keeper = {.options = options,
+				.directory = -1,
 				.state = -1,
 				.program = -1,
 				.before = -1,

@@ -7,7 +7,7 @@
  * request goes through it. The server is a child: the same program with `--server=N` as first
  * argument, N being a socket on which the two talk:
  *
- *	keeper	HELLO	first: its pid, absolute paths, the memory
+ *	keeper	HELLO	first: its pid, absolute paths, the memory, the directory of settings
  *	server	LOADED	its source is there, it could serve
  *	keeper	MOUNT	the mount (made for the first server at this point): descriptors, FUSE_INIT
  *	server	READY	it answers
@@ -47,6 +47,7 @@ enum {
 	KEEPER_VERSION = 2,
 	KEEPER_DEVICES = 16, /* descriptors of the FUSE device, at most */
 	KEEPER_INIT_MAX = 240,
+	KEEPER_FILES = 2,     /* of a greeting, at most: state, directory */
 	KEEPER_FAILURES = 10, /* starts in a row that came to nothing */
 	KEEPER_DEATHS = 2,    /* deaths for each part of the state that is given up */
 	KEEPER_QUESTIONS = 3, /* in a row that a server which hangs has not answered */
@@ -80,8 +81,8 @@ struct keeper_hello {
 	bool background;   /* messages go to syslog */
 	bool may_refuse;   /* if it cannot read the state, another program can */
 	char mountpoint[PATH_MAX];
-	char directory[PATH_MAX];   /* empty: none */
-	char credentials[PATH_MAX]; /* likewise */
+	char directory[PATH_MAX];   /* as it was at the start; empty: none */
+	char credentials[PATH_MAX]; /* as well */
 };
 
 struct keeper_mount {

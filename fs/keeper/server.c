@@ -15,14 +15,18 @@ static int report_silence(int err)
 	return -1;
 }
 
-int server_hear(int control, struct keeper_hello *hello, int *state)
+int server_hear(int control, struct keeper_hello *hello, int *state, int *directory)
 {
-	int got = keeper_socket_receive(control, hello, sizeof(*hello), state, 1);
+	int descriptors[KEEPER_FILES];
+	int got = keeper_socket_receive(control, hello, sizeof(*hello), descriptors, KEEPER_FILES);
 
-	if (got == 1 && hello->kind == KEEPER_HELLO && hello->version == KEEPER_VERSION)
+	if (got > 0 && hello->kind == KEEPER_HELLO && hello->version == KEEPER_VERSION) {
+		*state = descriptors[0];
+		*directory = got == KEEPER_FILES ? descriptors[1] : -1;
 		return 0;
-	if (got == 1)
-		close(*state);
+	}
+	if (got > 0)
+		keeper_socket_close(descriptors, (unsigned int)got);
 	return report_silence(got < 0 ? got : -EPROTO);
 }
 

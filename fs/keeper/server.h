@@ -7,10 +7,11 @@
 #include "fs/keeper/keeper.h"
 
 /*
- * Receives the keeper's greeting, and the descriptor of the state's memory. 0, or -1 after a
- * message.
+ * Receives the keeper's greeting, and descriptors, which the caller closes: of the state's memory,
+ * and one that names the directory of settings (-1: there is none, or the keeper is one of 0.2.0,
+ * which tells its path only). 0, or -1 after a message.
  */
-int server_hear(int control, struct keeper_hello *hello, int *state);
+int server_hear(int control, struct keeper_hello *hello, int *state, int *directory);
 
 /* Sends @message to the keeper. 0, or -1 after a message. */
 int server_tell(int control, enum keeper_message message);

@@ -67,6 +67,9 @@ int keeper_socket_receive(int control, void *bytes, size_t size, int *descriptor
 		count = (unsigned int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 		memcpy(got_descriptors, CMSG_DATA(header), sizeof(int) * count);
 	}
+	/* Some may be missing, of a process that has as many open as it may have. */
+	if (message.msg_flags & MSG_CTRUNC)
+		got = (ssize_t)size + 1;
 	kept = (size_t)got != size ? 0 : count < most ? count : most;
 	if (kept)
 		memcpy(descriptors, got_descriptors, sizeof(int) * kept);

@@ -242,14 +242,20 @@ static int lock_file(int file)
 	return 0;
 }
 
-/* Opens the directory and makes sure that no other daemon uses it. */
-static int open_directory(struct local *local)
+/* Opens the directory that @named names, and makes sure that no other daemon uses it. */
+static int open_directory(struct local *local, int named)
 {
 	const char *directory = local->directory;
+	struct stat about;
 
-	local->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	local->root = openat(named, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (local->root < 0) {
 		log_error("cannot open %s: %s", directory, strerror(errno));
+		return -1;
+	}
+	/* On file systems that do not count so, no file can be made in it. */
+	if (!fstat(local->root, &about) && !about.st_nlink) {
+		log_error("cannot open %s: it was removed", directory);
 		return -1;
 	}
 	local->lock = openat(local->root, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
@@ -273,7 +279,7 @@ static void close_directory(struct local *local)
 		close(local->root);
 }
 
-struct local *local_open(const char *directory)
+struct local *local_open(const char *directory, int named)
 {
 	struct local *local = calloc(1, sizeof(*local));
 	pthread_condattr_t attributes;
@@ -287,7 +293,7 @@ struct local *local_open(const char *directory)
 	local->directory = directory;
 	local->root = -1;
 	local->lock = -1;
-	if (directory && open_directory(local)) {
+	if (directory && open_directory(local, named)) {
 		close_directory(local);
 		free(local);
 		return NULL;

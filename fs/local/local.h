@@ -26,10 +26,11 @@ struct daemon;
 struct local;
 
 /*
- * Makes a source that keeps settings in @directory (made if it is not there), or nowhere if NULL.
- * NULL after a message. Until local_start() changes are stored from within the call.
+ * Makes a source that keeps settings in the directory that the descriptor @named names, or nowhere
+ * if @directory, its path for messages, is NULL. NULL after a message. Until local_start() changes
+ * are stored from within the call.
  */
-struct local *local_open(const char *directory);
+struct local *local_open(const char *directory, int named);
 struct source *local_source(struct local *local);
 
 /* Restores what is kept into the engine. 0 or -errno after a message. */

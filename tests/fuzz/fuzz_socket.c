@@ -50,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
 	static struct keeper_hello hello;
 	struct keeper_mount mount;
-	int sockets[2], devices[KEEPER_DEVICES], state = -1, before = open_descriptors(), count;
+	int sockets[2], devices[KEEPER_DEVICES], state = -1, directory = -1,
+						 before = open_descriptors(), count;
 
 	log_set_level(LOG_LEVEL_ERROR);
 	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets));
@@ -61,10 +62,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 		size -= used;
 	}
 	shutdown(sockets[0], SHUT_WR);
-	if (!server_hear(sockets[1], &hello, &state)) {
+	if (!server_hear(sockets[1], &hello, &state, &directory)) {
 		FUZZ_CHECK(hello.kind == KEEPER_HELLO && hello.version == KEEPER_VERSION);
 		FUZZ_CHECK(state >= 0);
 		close(state);
+		if (directory >= 0)
+			close(directory);
 	}
 	count = server_ask_mount(sockets[1], &mount, devices);
 	FUZZ_CHECK(count <= KEEPER_DEVICES);

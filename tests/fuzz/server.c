@@ -330,7 +330,7 @@ bool server_start(struct server *server, int descriptor, uint32_t starts, const 
 		options_free(&server->options);
 		return false;
 	}
-	server->source = local_open(NULL);
+	server->source = local_open(NULL, -1);
 	FUZZ_CHECK(server->source);
 	FUZZ_CHECK(!mount_init(daemon, &server->options, local_source(server->source),
 			       server->state, &root));

@@ -464,6 +464,126 @@ case_settings_of_a_directory_go_on() {
 	is 'tokens of orders' "$(tokens orders)" "$left"
 }
 
+reloaded() { "$RATEFS" --reload "$m"; }
+
+# Where the settings were there are others by then, of which the next server knows nothing.
+case_the_tree_and_its_settings_may_be_moved() {
+	local by option
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 # which needs what user=NAME gives up
+	chmod 711 "$d" "$(dirname "$d")"
+	for option in rw user=nobody; do
+		m=$d/1/m
+		mkdir -p "$m"
+		[ $option = rw ] || chown nobody "$d/1"
+		outlives -o $option "local:$d/1/kept"
+		limiter orders 1/d 10
+		reader orders/take/20
+		waiting orders 1
+		for by in killed reloaded; do
+			mv "$d/1" "$d/2"
+			mkdir -p "$d/1/kept"
+			m=$d/2/m
+			$by
+			waiting orders 1
+			echo 11 > "$m/orders/burst"
+			is 'settings at the old place' "$(ls -A "$d/1/kept")" ''
+			grep -qx burst=11 "$d/2/kept/orders/.config" || fail "not kept: $by"
+			rm -r "$d/1"
+			mv "$d/2" "$d/1"
+			m=$d/1/m
+			echo 10 > "$m/orders/burst"
+		done
+		mv "$d/1" "$d/2"
+		m=$d/2/m
+		kill "$reader"
+		eventually 10 umount "$m" 2> /dev/null || fail 'not unmounted'
+		ended
+		rm -r "$d/2"
+	done
+}
+
+# goes_on KEPT: the next servers have the settings that are in KEPT by now.
+goes_on() {
+	local by
+	for by in killed reloaded; do
+		echo 10 > "$m/orders/burst"
+		$by
+		echo 11 > "$m/orders/burst"
+		grep -qx burst=11 "$1/orders/.config" || fail "not kept: $by"
+	done
+}
+
+# moved_to PATH: so are the settings, and go on; whatever comes into their place stays as it is.
+moved_to() {
+	outlives "local:$d/kept"
+	limiter orders 1/d 10
+	mv "$d/kept" "$1"
+	goes_on "$1"
+	mkdir "$d/kept"
+	goes_on "$1"
+	is 'what is at the old place' "$(ls -A "$d/kept")" ''
+	rmdir "$d/kept"
+	mkdir "$d/other"
+	ln -s other "$d/kept"
+	goes_on "$1"
+	is 'what a link there leads to' "$(ls -A "$d/other")" ''
+	stop
+	[ -e "$1/.levels" ] || fail 'no .levels after a clean end'
+}
+
+case_settings_that_were_moved_are_no_others() { moved_to "$d/moved"; }
+
+case_settings_may_have_a_name_as_if_they_were_removed() { moved_to "$d/kept (deleted)"; }
+
+case_settings_may_be_moved_below_a_closed_directory() {
+	local option owner
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 # which needs what user=NAME gives up
+	chmod 711 "$d" "$(dirname "$d")"
+	for option in rw user=nobody; do
+		owner=nobody
+		[ $option = rw ] || owner=root
+		mkdir -m 700 "$d/closed"
+		chown $owner "$d/closed"
+		outlives -o $option "local:$d/kept"
+		limiter orders 1/d 10
+		mv "$d/kept" "$d/closed/kept"
+		goes_on "$d/closed/kept"
+		stop
+		rm -r "$d/closed"
+	done
+}
+
+# Without a mount a path of theirs begins at the top of what was mounted.
+case_settings_whose_file_system_has_no_place_go_on() {
+	local top
+	top=$(ls -A /)
+	mkdir "$d/volume"
+	mount -t tmpfs none "$d/volume"
+	exec 5< "$d/volume"
+	outlives "local:$d/volume"
+	limiter orders 1/d 10
+	umount -l "$d/volume"
+	goes_on /dev/fd/5
+	is 'what is at their place' "$(ls -A "$d/volume")" ''
+	stop
+	[ -e /dev/fd/5/.levels ] || fail 'no .levels after a clean end'
+	is 'what is at the top' "$(ls -A /)" "$top"
+}
+
+case_settings_that_leave_their_bind_mount_go_on() {
+	local top
+	top=$(ls -A /)
+	mkdir -p "$d/volume/kept" "$d/bound"
+	mount --bind "$d/volume" "$d/bound"
+	outlives "local:$d/bound/kept"
+	limiter orders 1/d 10
+	mv "$d/volume/kept" "$d/moved"
+	goes_on "$d/moved"
+	stop
+	[ -e "$d/moved/.levels" ] || fail 'no .levels after a clean end'
+	is 'what is at the top' "$(ls -A /)" "$top"
+}
+
 case_ten_thousand_blocked_readers_get_their_tokens_from_the_next_server() {
 	outlives
 	empty orders

@@ -75,6 +75,19 @@ case_it_unmounts_and_writes_where_only_another_user_may() {
 	is kept "$(grep -c '^rate=500/s' "$d/closed/kept/orders/.config")" 1
 }
 
+case_a_closed_way_to_the_settings_needs_no_privilege() {
+	sanitized
+	mkdir -m 700 "$d/closed" "$d/closed/kept"
+	chown nobody "$d/closed"
+	outlives "local:$d/closed/kept"
+	may_only $sys_admin
+	limiter orders 500/s
+	killed
+	echo 6/s > "$m/orders/rate"
+	is kept "$(grep -c '^rate=6/s' "$d/closed/kept/orders/.config")" 1
+	stop
+}
+
 case_with_user_it_is_that_user() {
 	sanitized
 	open_up

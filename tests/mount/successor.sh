@@ -204,18 +204,43 @@ case_the_kept_state_is_in_no_core() {
 }
 
 case_a_directory_that_was_moved_is_not_made_anew() {
-	local status=0
 	outlives "local:$d/kept"
 	limiter orders
 	mv "$d/kept" "$d/moved"
+	killed
+	is token "$(cat "$m/orders/token")" 1
+	[ ! -e "$d/kept" ] || fail 'there is another one'
+	[ -e "$d/moved/orders" ] || fail 'the limiter is gone'
+	stop
+	[ -e "$d/moved/.levels" ] || fail 'no .levels after a clean end'
+}
+
+# ends_without_settings: the server is killed, and none can follow.
+ends_without_settings() {
+	local status=0
 	death '[0-9]+ status 1'
 	death_by_kill "$(server)"
 	gone "$daemon" 20 || status=$?
 	daemon=
 	is 'exit status' $status 1
-	like log "$(cat "$d/log")" "cannot open $d/kept"
+	like log "$(cat "$d/log")" "cannot open $d/kept: it was removed|cannot write to $d/kept"
+}
+
+case_a_directory_that_was_removed_is_not_made_anew() {
+	outlives "local:$d/kept"
+	limiter orders
+	rm -r "$d/kept"
+	ends_without_settings
 	[ ! -e "$d/kept" ] || fail 'there is another one'
-	[ -e "$d/moved/orders" ] || fail 'the limiter is gone'
+}
+
+case_a_directory_that_was_removed_and_made_anew_is_another() {
+	outlives "local:$d/kept"
+	limiter orders
+	rm -r "$d/kept"
+	mkdir "$d/kept"
+	ends_without_settings
+	is 'what is in the other one' "$(ls -A "$d/kept")" ''
 }
 
 case_reload_signals_no_process_but_a_keeper() {
