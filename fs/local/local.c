@@ -246,22 +246,19 @@ static int lock_file(int file)
 static int open_directory(struct local *local, int named)
 {
 	const char *directory = local->directory;
-	struct stat about;
 
 	local->root = openat(named, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (local->root < 0) {
 		log_error("cannot open %s: %s", directory, strerror(errno));
 		return -1;
 	}
-	/* On file systems that do not count so, no file can be made in it. */
-	if (!fstat(local->root, &about) && !about.st_nlink) {
-		log_error("cannot open %s: it was removed", directory);
-		return -1;
-	}
 	local->lock = openat(local->root, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
 			     0600);
 	if (local->lock < 0) {
-		log_error("cannot write to %s: %s", directory, strerror(errno));
+		if (errno == ENOENT)
+			log_error("cannot open %s: it was removed", directory);
+		else
+			log_error("cannot write to %s: %s", directory, strerror(errno));
 		return -1;
 	}
 	if (lock_file(local->lock)) {
@@ -311,19 +308,28 @@ struct source *local_source(struct local *local)
 	return &local->interface;
 }
 
-/* Keeps a damaged file where nothing overwrites it. */
+static bool is_there(int directory, const char *name)
+{
+	struct stat about;
+
+	return !fstatat(directory, name, &about, AT_SYMLINK_NOFOLLOW) || errno != ENOENT;
+}
+
+/*
+ * Keeps a damaged file where nothing overwrites it: the directory is locked, so a name that is free
+ * stays so. Not all file systems have a rename that looks for itself, or links.
+ */
 static void keep_aside(struct local *local, int directory, const char *path, const char *why)
 {
 	char kept[64] = ".config.damaged";
-	int err = -EEXIST;
+	int err = 0;
 
-	for (int i = 1; err == -EEXIST && i < DAMAGED_COPIES_MAX; i++) {
-		err = renameat2(directory, SETTINGS_NAME, directory, kept, RENAME_NOREPLACE)
-			      ? -errno
-			      : 0;
-		if (err == -EEXIST)
-			snprintf(kept, sizeof(kept), ".config.damaged.%d", i);
-	}
+	for (int i = 1; is_there(directory, kept) && i < DAMAGED_COPIES_MAX; i++)
+		snprintf(kept, sizeof(kept), ".config.damaged.%d", i);
+	if (is_there(directory, kept))
+		err = -EEXIST;
+	else if (renameat(directory, SETTINGS_NAME, directory, kept))
+		err = -errno;
 	fsync(directory);
 	local->daemon->damaged++;
 	if (err)

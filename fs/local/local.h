@@ -5,7 +5,8 @@
  * limiter's name begins with a dot). A change is written to `.config.new`, synced, renamed over
  * `.config`, and the directory is synced, before it is acknowledged; a thread of its own does that,
  * so that no token waits for a disk. A limiter is made as `.making` and renamed when it is whole,
- * and renamed to `.removed` before it is removed. A directory without settings is not ours.
+ * and renamed to `.removed` before it is removed. A directory without settings is not ours, but an
+ * empty one gives way to a limiter of its name.
  *
  * The file says what it is, and ends with a checksum. One that does not check out is renamed to
  * `.config.damaged`, and its limiter (with all below it) is neither served nor replaced until an

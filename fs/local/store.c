@@ -232,18 +232,39 @@ static int remove_directory(int parent, const char *name)
 }
 
 /*
- * Renames @from in @directory to @to, which is not there, for good. When that cannot be made sure
- * of it is as it was.
+ * Tells whether @from in @directory is a directory, no link to one, and @to not the same one by a
+ * name that differs in case: then rename(2) does nothing. 0, or -errno.
+ */
+static int check_move(int directory, const char *from, const char *to)
+{
+	struct stat about, other;
+
+	if (fstatat(directory, from, &about, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	if (!S_ISDIR(about.st_mode))
+		return -ENOTDIR;
+	if (fstatat(directory, to, &other, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : -errno;
+	return about.st_dev == other.st_dev && about.st_ino == other.st_ino ? -EEXIST : 0;
+}
+
+/*
+ * Renames the directory @from in @directory to @to, for good. When that cannot be made sure of it
+ * is as it was. -EEXIST: something is there. By rename(2), which all file systems have: of a
+ * directory it replaces none but an empty one, as an operator leaves who clears damaged settings
+ * away.
  */
 static int move_directory(int directory, const char *from, const char *to)
 {
-	int err;
+	int err = check_move(directory, from, to);
 
-	if (renameat2(directory, from, directory, to, RENAME_NOREPLACE))
-		return -errno;
+	if (!err && renameat(directory, from, directory, to))
+		err = errno == ENOTEMPTY || errno == ENOTDIR ? -EEXIST : -errno;
+	if (err)
+		return err;
 	err = sync_directory(directory);
 	if (err)
-		(void)renameat2(directory, to, directory, from, RENAME_NOREPLACE);
+		(void)renameat(directory, to, directory, from);
 	return err;
 }
 
@@ -265,9 +286,6 @@ int store_make(int root, const char *path, const char *name, const struct settin
 	if (directory >= 0)
 		close(directory);
 	if (!err)
-		err = move_directory(parent, MAKING_NAME, name);
-	/* An operator who cleared damaged settings away has left an empty directory. */
-	if (err == -EEXIST && !unlinkat(parent, name, AT_REMOVEDIR))
 		err = move_directory(parent, MAKING_NAME, name);
 	if (err)
 		remove_directory(parent, MAKING_NAME);

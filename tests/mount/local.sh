@@ -177,6 +177,71 @@ case_a_file_with_a_wrong_value_is_kept_aside_and_named() {
 	stands_aside
 }
 
+case_a_file_system_whose_rename_takes_no_flags_does() {
+	cat > "$d/plain.c" <<- 'EOF'
+		#include <errno.h>
+
+		/* As NFS. */
+		int renameat2(int from, const char *old, int to, const char *name, unsigned flags)
+		{
+			errno = EINVAL;
+			return -1;
+		}
+	EOF
+	cc -shared -fPIC -w -o "$d/plain.so" "$d/plain.c"
+	ASAN_OPTIONS+=:verify_asan_link_order=0
+	export LD_PRELOAD="$LD_PRELOAD $d/plain.so"
+	start "local:$d/kept"
+	limiter mail 3/s
+	mv "$m/mail" "$m/post"
+	is rate "$(cat "$m/post/rate")" 3/s
+	[ -e "$d/kept/post/.config" ] || fail 'the name is not kept'
+	rmdir "$m/post"
+	[ ! -e "$d/kept/post" ] || fail 'it is still kept'
+	stop
+	damage 'garbage\n'
+	stands_aside
+	stop
+	# A damaged file takes the place of no other.
+	cp "$d/damaged" "$d/kept/orders/.config.damaged"
+	echo more > "$d/kept/orders/.config"
+	start "local:$d/kept"
+	cmp "$d/damaged" "$d/kept/orders/.config.damaged" || fail 'the first one is gone'
+	is 'the second one' "$(cat "$d/kept/orders/.config.damaged.1")" more
+}
+
+case_a_limiter_takes_the_place_of_no_file() {
+	start "local:$d/kept"
+	limiter orders 5/s
+	mkdir "$d/kept/full"
+	echo mine > "$d/kept/full/file"
+	echo mine > "$d/kept/file"
+	ln -s full "$d/kept/link"
+	ln -s nowhere "$d/kept/dangling"
+	local name before
+	before=$(ls -lR --time-style=+ "$d/kept")
+	for name in full file link dangling; do
+		denied EEXIST mkdir "$m/$name"
+		denied EEXIST rename "$m/orders" "$m/$name"
+	done
+	is 'what is kept' "$(ls -lR --time-style=+ "$d/kept")" "$before"
+	# Nor does a file that has the place of a limiter.
+	mv "$d/kept/orders" "$d/orders"
+	echo mine > "$d/kept/orders"
+	denied ENOTDIR rename "$m/orders" "$m/file"
+	is 'the file' "$(cat "$d/kept/file")" mine
+	rm "$d/kept/orders"
+	mv "$d/orders" "$d/kept/orders"
+	# Damaged settings that were cleared away leave an empty directory.
+	mkdir "$d/kept/empty" "$d/kept/another"
+	mv "$m/orders" "$m/empty"
+	mkdir "$m/another"
+	stop
+	start "local:$d/kept"
+	is rate "$(cat "$m/empty/rate")" 5/s
+	[ -d "$m/another" ] || fail 'another is not kept'
+}
+
 case_a_directory_that_cannot_be_made_is_named() {
 	touch "$d/file"
 	local status=0 said
