@@ -57,6 +57,7 @@ static const struct fuse_opt OPTIONS[] = {
 	OPTION("texts_max=%s", bound_texts[BOUND_TEXTS][0], 0),
 	OPTION("user_texts_max=%s", bound_texts[BOUND_TEXTS][1], 0),
 	OPTION("user=%s", user, 0),
+	OPTION("noallow_other", keeps_out, 1),
 	IGNORE("auto"),
 	IGNORE("noauto"),
 	IGNORE("user"),
@@ -126,7 +127,8 @@ void options_usage(const char *program)
 	       "    -o user_names_max=N  ... and of each user (262144)\n"
 	       "    -o texts_max=N      KiB of texts of open files, and of changes (1048576)\n"
 	       "    -o user_texts_max=N  ... and of each user (65536)\n"
-	       "    -o allow_other      let other users in; and other options of FUSE\n",
+	       "    -o noallow_other    by root: let no other user in\n"
+	       "    -o allow_other      by others: let other users in; and other options of FUSE\n",
 	       program);
 }
 
@@ -143,6 +145,9 @@ static int take_option(void *userdata, const char *argument, int key, struct fus
 	(void)outgoing;
 	if (key == KEY_IGNORE)
 		return 0;
+	/* FUSE takes one of the two, once. */
+	if (!strcmp(argument, "allow_other") || !strcmp(argument, "allow_root"))
+		options->lets_in = true;
 	if (key == FUSE_OPT_KEY_OPT)
 		return strncmp(argument, "x-", 2) ? 1 : 0;
 	if (!options->source)
@@ -355,21 +360,23 @@ static int check_host(struct options *options)
 
 /*
  * Adds the name that the kernel shows as the device, unless one is given; a comma in it would begin
- * another option.
+ * another option. A mount by root lets others in: the modes of limiters say what they may do.
  */
 static int add_fuse_options(struct options *options)
 {
 	char *list = NULL, *name = NULL;
-	int err = -1;
+	int err = 0;
 
 	if (asprintf(&name, "fsname=%s", options->source) < 0)
 		return -1;
+	if (!geteuid() && !options->lets_in && !options->keeps_out)
+		err = fuse_opt_add_opt(&list, "allow_other");
 	/* Last, whatever options there are: commands find a ratefs by that type. */
-	if (!fuse_opt_add_opt(&list, "default_permissions") &&
-	    !fuse_opt_add_opt_escaped(&list, name) &&
-	    !fuse_opt_insert_arg(&options->fuse, 1, "-o") &&
-	    !fuse_opt_insert_arg(&options->fuse, 2, list))
-		err = fuse_opt_add_arg(&options->fuse, "-osubtype=ratefs");
+	if (err || fuse_opt_add_opt(&list, "default_permissions") ||
+	    fuse_opt_add_opt_escaped(&list, name) || fuse_opt_insert_arg(&options->fuse, 1, "-o") ||
+	    fuse_opt_insert_arg(&options->fuse, 2, list) ||
+	    fuse_opt_add_arg(&options->fuse, "-osubtype=ratefs"))
+		err = -1;
 	free(list);
 	free(name);
 	return err;

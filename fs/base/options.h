@@ -35,7 +35,9 @@ struct options {
 	int no_wait;			   /* fleets: mount without a coordinator, too */
 	char *bound_texts[BOUND_COUNT][2]; /* owned, or NULL: of all users, and of each */
 	struct bound bounds[BOUND_COUNT];
-	char *user; /* owned, or NULL: the user it becomes once it has mounted */
+	char *user;    /* owned, or NULL: the user it becomes once it has mounted */
+	int keeps_out; /* noallow_other */
+	bool lets_in;  /* allow_other or allow_root is among the arguments for libfuse */
 	int foreground;
 	int help;
 	int version;

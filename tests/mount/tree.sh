@@ -149,11 +149,31 @@ case_other_users_may_use_but_not_tune() {
 	counts orders granted 1
 }
 
-case_without_allow_other_other_users_see_nothing() {
+case_a_mount_by_root_lets_others_in_and_modes_say_what_they_may_do() {
 	start
+	chmod 711 "$d" "$(dirname "$d")"
+	like options "$(grep " $m " /proc/mounts)" allow_other
+	limiter orders 1/d 2
+	is token "$(as_nobody cat "$m/orders/token")" 1
+	chmod 700 "$m/orders"
+	as_nobody cat "$m/orders/token" 2> /dev/null && fail 'nobody could read a token'
+	is 'a token of root' "$(cat "$m/orders/token")" 1
+}
+
+case_with_noallow_other_other_users_see_nothing() {
+	start -o noallow_other
 	chmod 711 "$d" "$(dirname "$d")"
 	as_nobody cat "$m/status" > "$d/got" 2>&1 && fail 'nobody could read'
 	like said "$(cat "$d/got")" 'Permission denied'
+}
+
+case_allow_root_is_heeded_and_not_widened() {
+	start -o allow_root
+	chmod 711 "$d" "$(dirname "$d")"
+	limiter orders 1/d 2
+	is 'a token of root' "$(cat "$m/orders/token")" 1
+	as_nobody cat "$m/orders/token" 2> /dev/null && fail 'nobody could read a token'
+	counts orders granted 1
 }
 
 case_a_closed_directory_keeps_other_users_out() {
