@@ -419,6 +419,9 @@ static void replace_server(struct keeper *keeper, const char *why, bool killed)
 
 static void bury_server(struct keeper *keeper)
 {
+	/* A program that is no ratefs may end with 0, too. */
+	bool is_strange = keeper->before >= 0 && !keeper->ready_ns &&
+			  mount_is_connected(keeper->fuse);
 	char why[64];
 	bool replaced;
 	int status;
@@ -437,7 +440,7 @@ static void bury_server(struct keeper *keeper)
 	replaced = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_REPLACE && keeper->ready_ns;
 	if (keeper->status) {
 		end_mount(keeper, keeper->status);
-	} else if (!status || (keeper->ending && replaced) ||
+	} else if ((!status && !is_strange) || (keeper->ending && replaced) ||
 		   (keeper->ending && WIFSIGNALED(status) &&
 		    (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == keeper->asked))) {
 		/* It may have died before the end was asked for, or was asked as it started. */

@@ -17,21 +17,23 @@ case_another_server_is_started_from_the_program_now_on_disk() {
 	[ "$before" != "$(server)" ] || fail 'the same server'
 	is 'the program' "$(readlink "/proc/$(server)/exe")" "$d/ratefs"
 	waiting orders 1
-	# One that cannot start leaves the one before.
+	# One that is no ratefs leaves the one before, however it ends.
 	cp "$RATEFS" "$RATEFS.right"
-	echo '#!/bin/false' > "$d/new"
-	chmod +x "$d/new"
-	before=$(server)
-	mv "$d/new" "$d/ratefs"
-	local status=0
-	death '[0-9]+ status 1'
-	"$RATEFS.right" --reload "$m" 2> "$d/said" || status=$?
-	is 'exit status' $status 1
-	like said "$(cat "$d/said")" 'back to the program that ran before'
-	[ "$before" != "$(server)" ] || fail 'the same server'
-	eventually 10 grep -q 'back to the program that ran before' "$d/log" ||
-		fail 'it does not say why'
-	waiting orders 1
+	local status program
+	for program in /bin/false /bin/true; do
+		cp "$program" "$d/new"
+		before=$(server)
+		mv "$d/new" "$d/ratefs"
+		status=0
+		death '[0-9]+ status [01]'
+		"$RATEFS.right" --reload "$m" 2> "$d/said" || status=$?
+		is "exit status with $program" $status 1
+		like said "$(cat "$d/said")" 'back to the program that ran before'
+		[ "$before" != "$(server)" ] || fail 'the same server'
+		waiting orders 1
+	done
+	is 'times it says so' \
+		"$(grep -c 'back to the program that ran before' "$d/log")" 2
 	echo 1000/s > "$m/orders/rate"
 	gone "$reader" 20
 	is token "$(cat "$d/got")" 1
