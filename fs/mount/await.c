@@ -8,6 +8,7 @@
 
 enum {
 	LOOKS_AT_ONCE = 4,
+	POLLS_AT_ONCE = 256,  /* of a user */
 	LOOK_REST_NS = 20000, /* for each look, if there are more: a hundred times what one takes */
 };
 
@@ -135,20 +136,41 @@ static void look_at(struct daemon *daemon, uint64_t at_ns)
 		daemon->look_due_ns = at_ns;
 }
 
-/* Tells polls of files that can be read. Returns how many it has looked at. */
-static uint32_t look_at_polls(struct daemon *daemon, uint64_t now_ns)
+/* Looks at a polled file: tells its polls if it can be read. */
+static void look_at_poll(struct daemon *daemon, struct handle *handle, uint64_t now_ns)
 {
-	struct handle *handle = list_first(&daemon->watched, struct handle, watch), *next;
+	uint64_t at_ns = until_ns(daemon, handle, now_ns);
+
+	if (at_ns <= now_ns || daemon->stopping)
+		handle_notify(daemon, handle);
+	else
+		look_at(daemon, at_ns);
+}
+
+/*
+ * Looks at polled files, of each user at so many that other users wait neither for the looks nor
+ * for the pause behind them. Returns how many; *@more: there are others.
+ */
+static uint32_t look_at_polls(struct daemon *daemon, uint64_t now_ns, bool *more)
+{
+	struct lanes *watched = &daemon->watched;
 	uint32_t looks = 0;
 
-	for (; handle; handle = next, looks++) {
-		uint64_t at_ns = until_ns(daemon, handle, now_ns);
+	for (uint32_t lane = 0; lane < LANE_COUNT && daemon->watched_count; lane++) {
+		uint32_t left = watched->length[lane];
 
-		next = list_next(handle, watch);
-		if (at_ns <= now_ns || daemon->stopping)
-			handle_notify(daemon, handle);
-		else
-			look_at(daemon, at_ns);
+		*more |= left > POLLS_AT_ONCE && !daemon->stopping;
+		if (*more && left > POLLS_AT_ONCE)
+			left = POLLS_AT_ONCE;
+		for (; left; left--, looks++) {
+			struct handle *handle = list_first(&watched->lane[lane], struct handle,
+							   watch);
+
+			/* Behind the others: it is looked at again after them. */
+			lanes_remove(watched, handle->uid, &handle->watch);
+			lanes_append(watched, handle->uid, &handle->watch);
+			look_at_poll(daemon, handle, now_ns);
+		}
 	}
 	return looks;
 }
@@ -174,6 +196,7 @@ static uint32_t look_at_readers(struct daemon *daemon, uint64_t now_ns, struct o
 void await_collect(struct daemon *daemon, struct outbox *outbox)
 {
 	uint64_t now_ns = clock_ns();
+	bool more = false;
 	uint32_t looks;
 
 	daemon->look_due_ns = NEVER_NS;
@@ -181,8 +204,10 @@ void await_collect(struct daemon *daemon, struct outbox *outbox)
 		look_at(daemon, daemon->look_ns);
 		return;
 	}
-	looks = look_at_readers(daemon, now_ns, outbox) + look_at_polls(daemon, now_ns);
+	looks = look_at_readers(daemon, now_ns, outbox) + look_at_polls(daemon, now_ns, &more);
 	daemon->look_ns = looks > LOOKS_AT_ONCE ? now_ns + (uint64_t)looks * LOOK_REST_NS : now_ns;
+	if (more)
+		look_at(daemon, daemon->look_ns);
 }
 
 void await_answer(struct daemon *daemon, struct pending *pending)

@@ -8,7 +8,8 @@
  *
  * Any step of the engine may be what a reader waits for. Up to LOOKS_AT_ONCE readers are looked at
  * after each step. The more there are above that, the longer is the time to the next look, so
- * tokens do not pay for them.
+ * tokens do not pay for them. Of polled files of one user POLLS_AT_ONCE are looked at, so that
+ * other users do not pay, either.
  */
 #ifndef RATEFS_FS_MOUNT_AWAIT_H
 #define RATEFS_FS_MOUNT_AWAIT_H

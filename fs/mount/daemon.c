@@ -38,7 +38,7 @@ int daemon_has_room(struct daemon *daemon, uint32_t uid, enum bound_id id)
 /* Tells whether readers, or polls, wait for something other than tokens. */
 static bool has_awaiters(const struct daemon *daemon)
 {
-	return daemon->watched.first || pending_first(&daemon->pending, PENDING_AWAITER);
+	return daemon->watched_count || pending_first(&daemon->pending, PENDING_AWAITER);
 }
 
 static uint64_t due_ns(const struct daemon *daemon)

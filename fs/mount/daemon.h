@@ -51,7 +51,8 @@ struct daemon {
 	struct events events;
 	struct state *state; /* borrowed: the knowledge for a successor */
 	struct handle_table handles;
-	struct list watched;		    /* open files that a poll found to block, see await.h */
+	struct lanes watched; /* open files that a poll found to block, see await.h */
+	uint32_t watched_count;
 	struct handle *freezer;		    /* the open file that freezes, see frozen.h, or NULL */
 	struct list slots;		    /* open files that hold a slot, see slot.h */
 	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */

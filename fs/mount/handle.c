@@ -222,15 +222,19 @@ static struct handle *reopen_handle(struct daemon *daemon, const struct node *no
 
 static void stop_watching(struct daemon *daemon, struct handle *handle)
 {
-	if (handle->watched)
-		list_remove(&daemon->watched, &handle->watch);
+	if (!handle->watched)
+		return;
+	lanes_remove(&daemon->watched, handle->uid, &handle->watch);
+	daemon->watched_count--;
 	handle->watched = false;
 }
 
 void handle_watch(struct daemon *daemon, struct handle *handle)
 {
-	if (!handle->watched)
-		list_prepend(&daemon->watched, &handle->watch);
+	if (handle->watched)
+		return;
+	lanes_append(&daemon->watched, handle->uid, &handle->watch);
+	daemon->watched_count++;
 	handle->watched = true;
 }
 

@@ -99,6 +99,48 @@ END
 	wait $crowd $reader 2> /dev/null || :
 }
 
+case_polls_of_one_user_delay_no_event_of_another() {
+	open_to_all
+	mkdir "$m/own"
+	chown nobody "$m/own"
+	"${nobody[@]}" /usr/bin/python3 - "$m/own/pressure" > "$d/open" << 'END' &
+import os, resource, select, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))
+epoll = select.epoll()
+for _ in range(15000):
+    file = os.open(sys.argv[1], os.O_RDWR)
+    os.write(file, b"some 500000 500000")
+    epoll.register(file, select.EPOLLPRI)
+print("open", flush=True)
+epoll.poll()
+END
+	local crowd=$! begun took
+	eventually 60 [ -s "$d/open" ]
+	begun=${EPOCHREALTIME/./}
+	/usr/bin/python3 - "$m" << 'END' || fail 'an event is missing'
+import os, select, sys
+events = os.open(sys.argv[1] + "/events", os.O_RDONLY | os.O_NONBLOCK)
+os.read(events, 4096)  # its first line
+epoll = select.epoll()
+epoll.register(events, select.EPOLLIN)
+for burst in range(2, 42):
+    assert not epoll.poll(0)  # it is watched
+    with open(sys.argv[1] + "/other/burst", "w") as file:
+        file.write(f"{burst}\n")
+    assert epoll.poll(20)
+    while True:
+        try:
+            os.read(events, 4096)
+        except BlockingIOError:
+            break
+END
+	took=$(((${EPOCHREALTIME/./} - begun) / 1000))
+	echo "# 40 events took $took ms"
+	[ $took -lt 5000 ] || fail 'each waits for all polls of another'
+	kill $crowd
+	wait $crowd 2> /dev/null || :
+}
+
 # reads FILE COUNT: opens it so often, says so, and reads all at once when it may begin.
 reads() {
 	"${@:3}" /usr/bin/python3 - "$1" "$2" "$d/begin" << 'END'
