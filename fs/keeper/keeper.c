@@ -479,6 +479,9 @@ static void reload_server(struct keeper *keeper)
 	else
 		keeper->before = keeper->program;
 	keeper->program = program;
+	/* Programs that did not start before this one served well are not in a row. */
+	if (clock_ns() - keeper->ready_ns >= KEEPER_LIFE_NS)
+		keeper->failures = 0;
 	log_info("another server takes over");
 	kill(keeper->server, SIGHUP);
 }

@@ -39,6 +39,26 @@ case_another_server_is_started_from_the_program_now_on_disk() {
 	is token "$(cat "$d/got")" 1
 }
 
+case_programs_that_do_not_start_end_no_mount_however_often() {
+	cp "$RATEFS" "$d/ratefs"
+	RATEFS=$d/ratefs
+	cp "$RATEFS" "$RATEFS.right"
+	outlives
+	empty orders
+	reader orders/token
+	local before
+	death '[0-9]+ status 1'
+	cp /bin/false "$d/new"
+	mv "$d/new" "$d/ratefs"
+	for _ in {1..12}; do
+		before=$(server)
+		sleep 0.2 # it serves, see KEEPER_LIFE_NS
+		"$RATEFS.right" --reload "$m" 2> "$d/said" && fail 'it says that it did'
+		[ "$before" != "$(server)" ] || fail 'the same server'
+	done
+	waiting orders 1
+}
+
 case_readers_that_wait_go_on_waiting_whatever_the_bounds_are_by_then() {
 	outlives
 	limiter orders 1/d
