@@ -16,9 +16,13 @@ void inspect_complain(struct inspection *inspection, unsigned int line, const ch
 {
 	inspection->wrong++;
 	if (line)
-		fprintf(inspection->out, "%s:%u: %s\n", inspection->file, line, why);
+		fprintf(inspection->out, "%s:%u: ", inspection->file, line);
 	else
-		fprintf(inspection->out, "%s: %s\n", inspection->file, why);
+		fprintf(inspection->out, "%s: ", inspection->file);
+	/* It has what is wrong, which is not to command a terminal. */
+	for (; *why; why++)
+		fputc((unsigned char)*why < ' ' || *why == '\177' ? '?' : *why, inspection->out);
+	fputc('\n', inspection->out);
 }
 
 /*

@@ -130,6 +130,15 @@ static void print_head(char head[HEAD_BYTES], int priority)
 		 (int)getpid());
 }
 
+/* No text makes a line that looks like another message, or commands a terminal. */
+static void mask(char *line)
+{
+	for (; *line; line++) {
+		if ((unsigned char)*line < ' ' || *line == '\177')
+			*line = '?';
+	}
+}
+
 /* Sends a line without waiting, or loses it. Returns whether all of it got through. */
 static bool send_line(int priority, const char *text)
 {
@@ -140,11 +149,7 @@ static bool send_line(int priority, const char *text)
 	print_head(head, priority);
 	snprintf(line, sizeof(line), "%s%s", head, text);
 	length = strlen(line);
-	/* No text makes a line that looks like another message. */
-	for (size_t i = 0; i < length; i++) {
-		if ((unsigned char)line[i] < ' ' || line[i] == '\177')
-			line[i] = '?';
-	}
+	mask(line);
 	if (log_way == LOG_TO_SYSLOG) {
 		sent = send_to_syslog(line, length);
 	} else {
@@ -176,8 +181,8 @@ __attribute__((format(printf, 3, 0))) static void log_line(enum log_level level,
 
 	if (level > log_most)
 		return;
+	vsnprintf(text, sizeof(text), format, arguments);
 	if (log_way != LOG_WAITS) {
-		vsnprintf(text, sizeof(text), format, arguments);
 		send_or_count(priority, text);
 		errno = err;
 		return;
@@ -185,9 +190,8 @@ __attribute__((format(printf, 3, 0))) static void log_line(enum log_level level,
 	flockfile(stderr);
 	if (log_is_journal)
 		fprintf(stderr, "<%d>", priority);
-	fputs("ratefs: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputc('\n', stderr);
+	mask(text);
+	fprintf(stderr, "ratefs: %s\n", text);
 	funlockfile(stderr);
 }
 

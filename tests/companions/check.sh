@@ -21,6 +21,14 @@ case_nothing_is_said_of_what_is_right() {
 	check 0 "$d/ini"
 }
 
+case_a_file_commands_no_terminal() {
+	printf '[orders]\nrate=\033]0;title\007\n' > "$d/ini"
+	check 1 "$d/ini"
+	like 'what it says' "$(cat "$d/out" "$d/err")" "'\?]0;title\?': not a rate"
+	timeout 20 "$RATEFS" -o "config=$d/ini" local "$d" > "$d/out" 2>&1 && fail 'it mounts'
+	like 'what a start says' "$(cat "$d/out")" "'\?]0;title\?': not a rate"
+}
+
 case_the_file_may_be_a_link_or_a_pipe() {
 	local status=0
 	printf '[orders]\nrate=plenty\n' > "$d/ini"
