@@ -1,6 +1,7 @@
 /* local - settings of one host, see local.h. */
 #include "fs/local/local.h"
 #include "fs/base/log.h"
+#include "fs/base/privilege.h"
 #include "fs/base/thread.h"
 #include "fs/local/levels.h"
 #include "fs/local/quota.h"
@@ -118,6 +119,7 @@ static void note_used(struct source *interface, struct limiter *limiter)
 static void store_change(struct source *interface, struct change *change)
 {
 	struct local *local = (struct local *)interface;
+	int err;
 
 	if (!local->directory) {
 		change_stored(&local->daemon->engine, change, 0);
@@ -125,7 +127,11 @@ static void store_change(struct source *interface, struct change *change)
 		return;
 	}
 	if (!local->started) {
-		change_stored(&local->daemon->engine, change, perform_change(local, change));
+		/* Before privileges are dropped; later the files have to be the user's. */
+		privilege_files(true);
+		err = perform_change(local, change);
+		privilege_files(false);
+		change_stored(&local->daemon->engine, change, err);
 		follow_windows(local, change);
 		return;
 	}

@@ -112,6 +112,24 @@ case_with_user_it_is_that_user() {
 	is kept "$(grep -c '^rate=6/s' "$d/kept/orders/.config")" 1
 }
 
+case_with_user_the_limiters_of_a_file_are_kept_by_that_user() {
+	sanitized
+	open_up
+	install -m 600 /dev/null "$d/ini"
+	printf '[/]\nmode=750\n[orders]\nrate=5/s\n[orders/eu]\n' > "$d/ini"
+	start -o "user=nobody,config=$d/ini" "local:$d/kept"
+	is 'files of others' "$(find "$d/kept" ! -user nobody -printf '%P ')" ''
+	is 'groups of others' "$(find "$d/kept" ! -group "$(id -g nobody)" -printf '%P ')" ''
+	is 'whose limiter' "$(stat -c %U "$m/orders/eu")" root
+	echo 6/s > "$m/orders/rate"
+	mkdir "$m/orders/us"
+	stop TERM
+	start -o user=nobody "local:$d/kept"
+	is rate "$(cat "$m/orders/rate")" 6/s
+	is limiters "$(stat -c %a "$m" "$m/orders/eu" "$m/orders/us" | tr '\n' ' ')" '750 755 755 '
+	stop
+}
+
 case_a_program_that_the_user_may_not_execute_has_no_successor() {
 	sanitized
 	start
