@@ -39,6 +39,17 @@ int home_find(const char *limiter, char home[PATH_MAX])
 	return 0;
 }
 
+int home_open(const char *home, const char *name)
+{
+	char path[PATH_MAX];
+	int file;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", home, name) >= sizeof(path))
+		return -ENAMETOOLONG;
+	file = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+	return file < 0 ? -errno : file;
+}
+
 /* Reads the setting @id in @home into @settings. False: it cannot be read. */
 static bool read_setting(const char *home, enum setting_id id, struct settings *settings)
 {

@@ -14,6 +14,12 @@
  */
 int home_find(const char *limiter, char home[PATH_MAX]);
 
+/*
+ * Opens file @name of @home to write at its end. A link is refused: in a home of another user it
+ * may lead to any file of ours. Returns a descriptor that the caller closes, or -errno.
+ */
+int home_open(const char *home, const char *name);
+
 /* Reads `rate` in @home into @settings, which has no limits if it cannot be read. */
 void home_rate(const char *home, struct settings *settings);
 

@@ -25,7 +25,7 @@
 
 struct copy {
 	const char *limiter; /* as given */
-	char charge[PATH_MAX];
+	char home[PATH_MAX];
 	struct pace pace;
 };
 
@@ -138,11 +138,14 @@ static void give_back(const struct copy *copy, size_t tokens)
 {
 	char text[QUANTITY_TEXT];
 	int length = snprintf(text, sizeof(text), "-%zu\n", tokens);
-	int file = open(copy->charge, O_WRONLY | O_CLOEXEC);
-	ssize_t written = file < 0 ? -1 : write(file, text, (size_t)length);
+	int file = home_open(copy->home, "charge");
+	int err = file < 0 ? file : 0;
 
-	if (written < 0)
-		warn("%s: %zu tokens are not given back", copy->charge, tokens);
+	if (!err && write(file, text, (size_t)length) < 0)
+		err = -errno;
+	if (err)
+		warnx("%s/charge: %zu tokens are not given back: %s", copy->home, tokens,
+		      strerror(-err));
 	if (file >= 0)
 		close(file);
 }
@@ -250,7 +253,7 @@ static void print_usage(void)
 int pipe_main(int argc, char *argv[])
 {
 	struct copy copy = {.limiter = argc > 1 ? argv[1] : "", .pace = PACE_START};
-	char home[PATH_MAX];
+	char take[PATH_MAX];
 
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
 		print_usage();
@@ -269,14 +272,13 @@ int pipe_main(int argc, char *argv[])
 		warnx("the path is too long: '%s'", copy.limiter);
 		return companion_usage();
 	}
-	if (home_find(copy.limiter, home))
+	if (home_find(copy.limiter, copy.home))
 		return EXIT_FAILURE;
-	snprintf(copy.charge, sizeof(copy.charge), "%.*s/take", PATH_MAX - 8, copy.limiter);
-	if (access(copy.charge, F_OK)) {
+	snprintf(take, sizeof(take), "%.*s/take", PATH_MAX - 8, copy.limiter);
+	if (access(take, F_OK)) {
 		warnx("not a limiter or a key, there is no take: '%s'", copy.limiter);
 		return companion_usage();
 	}
-	snprintf(copy.charge, sizeof(copy.charge), "%.*s/charge", PATH_MAX - 8, home);
 	handle_signals();
 	return copy_all(&copy);
 }

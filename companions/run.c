@@ -127,7 +127,7 @@ static int take_tokens(const struct job *job)
 /* Gives back the tokens that were taken for work that is not done. Trouble is reported. */
 static void return_tokens(const struct job *job)
 {
-	char path[PATH_MAX], text[LINE_BYTES] = "";
+	char text[LINE_BYTES] = "";
 	const char *amount = job->tokens;
 	size_t used = 0;
 	int file, err;
@@ -143,11 +143,10 @@ static void return_tokens(const struct job *job)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%.*s-%.*s ", (int)unit,
 					 amount, (int)(length - unit), amount + unit);
 	}
-	snprintf(path, sizeof(path), "%.*s/charge", PATH_MAX - 12, job->home);
-	file = open(path, O_WRONLY | O_CLOEXEC);
-	err = file < 0 ? -errno : run_output_write(file, text, strlen(text));
+	file = home_open(job->home, "charge");
+	err = file < 0 ? file : run_output_write(file, text, strlen(text));
 	if (err)
-		warnx("the tokens are spent: %s: %s", path, strerror(-err));
+		warnx("the tokens are spent: %s/charge: %s", job->home, strerror(-err));
 	if (file >= 0)
 		close(file);
 }
@@ -237,25 +236,24 @@ static void print_outcome(const struct job *job, const struct ending *ending,
 /* Trouble is reported but changes nothing: the work has been done. */
 static void report_outcome(const struct job *job, const struct ending *ending)
 {
-	char path[PATH_MAX], text[HEADERS_TEXT];
+	char text[HEADERS_TEXT];
 	ssize_t written;
 	int file;
 
 	print_outcome(job, ending, text);
-	snprintf(path, sizeof(path), "%.*s/feedback", PATH_MAX - 12, job->home);
 	do {
-		file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-	} while (file < 0 && errno == EINTR);
+		file = home_open(job->home, "feedback");
+	} while (file == -EINTR);
 	if (file < 0) {
-		if (job->must_report || errno != ENOENT)
-			warn("cannot report: %s", path);
+		if (job->must_report || file != -ENOENT)
+			warnx("cannot report: %s/feedback: %s", job->home, strerror(-file));
 		return;
 	}
 	do {
 		written = write(file, text, strlen(text));
 	} while (written < 0 && errno == EINTR);
 	if (written < 0)
-		warn("cannot report: %s", path);
+		warn("cannot report: %s/feedback", job->home);
 	close(file);
 }
 
@@ -536,18 +534,22 @@ static int find_files(struct job *job)
 /* Looks for the files that the job needs, before a token is spent. */
 static int check_files(const struct job *job)
 {
-	static const char *const names[] = {"feedback", "slot"};
-	const bool needed[] = {job->must_report, job->with_slot};
 	char path[PATH_MAX];
+	int file;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 12, job->home, names[i]);
-		if (!needed[i] || !access(path, i ? R_OK : W_OK))
-			continue;
-		warn("%s", path);
-		return -1;
+	if (job->must_report) {
+		file = home_open(job->home, "feedback");
+		if (file < 0) {
+			warnx("%s/feedback: %s", job->home, strerror(-file));
+			return -1;
+		}
+		close(file);
 	}
-	return 0;
+	snprintf(path, sizeof(path), "%.*s/slot", PATH_MAX - 12, job->home);
+	if (!job->with_slot || !access(path, R_OK))
+		return 0;
+	warn("%s", path);
+	return -1;
 }
 
 /* Looks for the units that the arguments name. 0, or -1 after a message. */

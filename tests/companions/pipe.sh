@@ -115,6 +115,19 @@ case_a_signal_gives_back_what_was_not_written() {
 	[ "$(counter orders returned)" -gt 0 ] || fail 'nothing had to come back'
 }
 
+case_tokens_that_come_back_follow_no_link() {
+	local status=0
+	mkdir -p "$d/fake/take"
+	touch "$d/fake/token"
+	echo 8 > "$d/fake/take/1-8"
+	echo mine > "$d/mine"
+	ln -s "$d/mine" "$d/fake/charge"
+	printf 0123456789 | timeout 30 "$RATEFS" pipe "$d/fake" > /dev/full 2> "$d/err" || status=$?
+	is 'exit status' $status 1
+	says '/charge: 8 tokens are not given back: Too many levels'
+	is 'what the link leads to' "$(cat "$d/mine")" mine
+}
+
 case_a_signal_ends_a_wait_for_tokens_and_none_is_spent() {
 	start
 	empty orders

@@ -261,6 +261,32 @@ case_a_report_that_is_refused_changes_no_exit_status() {
 	says 'cannot report.*feedback'
 }
 
+# links FILE: that file of the fake leads to one of the caller.
+links() {
+	echo mine > "$d/mine"
+	ln -sf "$d/mine" "$f/$1"
+}
+
+case_a_report_follows_no_link() {
+	fake
+	links feedback
+	run 3 "$f" -- sh -c 'exit 3'
+	says 'cannot report: .*/feedback: Too many levels'
+	run 125 "$f" --report -- touch "$d/ran"
+	says 'feedback: Too many levels'
+	[ ! -e "$d/ran" ] || fail 'it ran'
+	is 'what the link leads to' "$(cat "$d/mine")" mine
+}
+
+case_tokens_that_come_back_follow_no_link() {
+	fake
+	links charge
+	echo 1 > "$f/take/1,within=1s"
+	run 125 "$f" --slot --within 1s -- touch "$d/ran"
+	says 'the tokens are spent: .*/charge: Too many levels'
+	is 'what the link leads to' "$(cat "$d/mine")" mine
+}
+
 case_feedback_of_the_tree_counts_what_is_reported() {
 	start
 	limiter orders 1000/s 1000
