@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -67,16 +66,15 @@ static bool is_same(int directory, const char *name, const struct statx *frozen)
  * Tells whether process @pid has the file open that freezes. Else it is another one: the number is
  * one of another process namespace, or the process that opened the file has passed it on.
  */
-static bool has_it_open(const char *mountpoint, int pid)
+static bool has_it_open(int top, int pid)
 {
-	char path[PATH_MAX];
+	char path[64];
 	const struct dirent *entry;
 	struct statx frozen;
 	bool found = false;
 	DIR *files;
 
-	snprintf(path, sizeof(path), "%s/frozen", mountpoint);
-	if (statx(AT_FDCWD, path, 0, STATX_INO, &frozen))
+	if (statx(top, "frozen", AT_SYMLINK_NOFOLLOW, STATX_INO, &frozen))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	files = opendir(path);
@@ -87,17 +85,32 @@ static bool has_it_open(const char *mountpoint, int pid)
 	return found;
 }
 
-/* Ends the tracer @pid, as it is named by the mount still. 0 or -1 after a message. */
-static int end_tracer(const char *mountpoint, int pid)
+/* Tells whether @pid runs this program, as the tracer of root does in a tree of another user. */
+static bool is_ratefs(int pid)
+{
+	struct stat ours, file;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return !stat("/proc/self/exe", &ours) && !stat(path, &file) && file.st_dev == ours.st_dev &&
+	       file.st_ino == ours.st_ino;
+}
+
+/*
+ * Ends the tracer @pid, as it is named still by the mount that @top is open in. 0 or -1 after a
+ * message.
+ */
+static int end_tracer(int top, const char *mountpoint, int pid)
 {
 	struct pollfd tracer = {.fd = pidfd_open(pid, 0), .events = POLLIN};
 	struct mount_status status;
 
-	if (mount_status_read(mountpoint, &status))
+	if (mount_status_read_at(top, mountpoint, &status))
 		return -1;
 	if (status.frozen_by != pid) /* it has just ended */
 		return 0;
-	if (tracer.fd < 0 || !has_it_open(mountpoint, pid)) {
+	if (tracer.fd < 0 || !has_it_open(top, pid) ||
+	    (!mount_status_may_name(status.user, pid) && !is_ratefs(pid))) {
 		fprintf(stderr,
 			"ratefs: %s: process %d is none here that has it frozen: it thaws when no "
 			"process has the file frozen open for writing\n",
@@ -118,12 +131,16 @@ static int end_tracer(const char *mountpoint, int pid)
 int keeper_thaw(int argc, char *argv[])
 {
 	struct mount_status status;
+	int top, result;
 
 	if (argc != 3)
 		return refuse_arguments("--thaw");
-	if (mount_status_read(argv[2], &status))
+	top = mount_status_open(argv[2]);
+	if (top < 0)
 		return EXIT_FAILURE;
-	if (status.frozen_by && end_tracer(argv[2], status.frozen_by))
-		return EXIT_FAILURE;
-	return EXIT_SUCCESS;
+	result = mount_status_read_at(top, argv[2], &status);
+	if (!result && status.frozen_by)
+		result = end_tracer(top, argv[2], status.frozen_by);
+	close(top);
+	return result ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,17 +52,20 @@ static bool find_program(int pid, struct stat *program)
 static bool is_server(int server, int keeper)
 {
 	static const char option[] = "--server=";
-	char path[64], text[PATH_MAX + sizeof(option)] = "";
-	const char *argument;
+	char path[64], text[PATH_MAX + sizeof(option)] = "", stat[256] = "";
+	const char *argument, *rest;
 	int parent = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", server);
 	file = fopen(path, "re");
-	if (!file || fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1)
-		parent = 0;
-	if (file)
+	if (file) {
+		(void)!fread(stat, 1, sizeof(stat) - 1, file);
 		fclose(file);
+	}
+	rest = strrchr(stat, ')'); /* the name of the program may have others */
+	if (!rest || sscanf(rest, ") %*c %d", &parent) != 1)
+		return false;
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", server);
 	file = fopen(path, "re");
 	if (!file)
@@ -77,6 +81,7 @@ int keeper_reload(int argc, char *argv[])
 	struct mount_status before, now;
 	struct stat program;
 	bool visible;
+	int keeper;
 
 	if (argc != 3) {
 		fprintf(stderr, "ratefs: --reload needs a mount point\nTry 'ratefs --help'.\n");
@@ -88,13 +93,15 @@ int keeper_reload(int argc, char *argv[])
 		fprintf(stderr, "ratefs: %s: the mount would end with its server\n", argv[2]);
 		return EXIT_FAILURE;
 	}
-	if (!is_server(before.server, before.keeper)) {
+	keeper = pidfd_open(before.keeper, 0);
+	if (keeper < 0 || !is_server(before.server, before.keeper) ||
+	    !mount_status_may_name(before.user, before.keeper)) {
 		fprintf(stderr, "ratefs: %s: its server is not a process that can be seen here\n",
 			argv[2]);
 		return EXIT_FAILURE;
 	}
 	visible = find_program(before.keeper, &program);
-	if (kill(before.keeper, SIGHUP)) {
+	if (pidfd_send_signal(keeper, SIGHUP, NULL, 0)) {
 		fprintf(stderr, "ratefs: process %d: %s\n", before.keeper, strerror(errno));
 		return EXIT_FAILURE;
 	}

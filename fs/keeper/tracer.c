@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,11 +14,13 @@
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
 	THREADS_MAX = 4 << 20, /* numbers of threads, as in the kernel */
 	LIST_BYTES = 65536,
+	LIST_MAX_BYTES = THREADS_MAX * 8,
 	STOP_MS = 10000, /* so long a thread may take to stop */
 };
 
@@ -30,7 +31,11 @@ enum mark {
 	MARK_HELD,
 };
 
+/* A look that found no thread to hold is followed by another one after this. */
+static const struct timespec LOOK_AGAIN = {.tv_nsec = 1000000};
+
 struct tracer {
+	uid_t user;	/* that mounted it */
 	int file;	/* the file `frozen` */
 	int signals;	/* SIGCHLD, and those that end this process */
 	int events;	/* an epoll of both */
@@ -42,15 +47,19 @@ struct tracer {
 /* Tells whether @thread is there to be held still: it has not ended, and is not about to. */
 static bool is_there(int thread)
 {
-	char path[64], state = 'X';
+	char path[64], text[256] = "", state = 'X';
+	const char *rest;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", thread);
 	file = fopen(path, "re");
-	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = 'X';
-	if (file)
+	if (file) {
+		(void)!fread(text, 1, sizeof(text) - 1, file);
 		fclose(file);
+	}
+	rest = strrchr(text, ')'); /* the name of the thread may have others */
+	if (!rest || sscanf(rest, ") %c", &state) != 1)
+		state = 'X';
 	return state != 'X' && state != 'Z';
 }
 
@@ -65,7 +74,8 @@ static void hold_thread(struct tracer *tracer, int thread)
 
 	if (*mark != MARK_NONE && *mark != MARK_GIVEN_UP)
 		return;
-	if (!ptrace(PTRACE_SEIZE, thread, NULL, NULL)) {
+	if (mount_status_may_name(tracer->user, thread) &&
+	    !ptrace(PTRACE_SEIZE, thread, NULL, NULL)) {
 		*mark = MARK_STOPPING;
 		tracer->stopping++;
 		tracer->last = thread > tracer->last ? thread : tracer->last;
@@ -108,6 +118,8 @@ static int hold_listed(struct tracer *tracer)
 		end[1] = '\0';
 		hold_lines(tracer, text);
 		offset += end + 1 - text;
+		if (offset > LIST_MAX_BYTES)
+			return -EFBIG;
 	}
 	return length < 0 ? -errno : 0;
 }
@@ -154,50 +166,81 @@ static bool wait_for_stops(struct tracer *tracer)
 	return true;
 }
 
-/* Holds all that wait, until a look finds no more. 0 or -errno. */
+/* Tells whether a signal came that ends this process. */
+static bool is_ending(const struct tracer *tracer)
+{
+	struct signalfd_siginfo signal;
+
+	while (read(tracer->signals, &signal, sizeof(signal)) == sizeof(signal)) {
+		if (signal.ssi_signo != SIGCHLD)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Holds all that wait, until a look finds no more. A mount that always has another look made, of
+ * nothing, keeps no processor busy, and a signal ends that. 0 or -errno.
+ */
 static int hold_all(struct tracer *tracer)
 {
 	int err;
 
 	while (!(err = hold_listed(tracer))) {
-		if (!wait_for_stops(tracer))
+		if (is_ending(tracer))
+			return -EINTR;
+		if (!tracer->stopping)
+			nanosleep(&LOOK_AGAIN, NULL);
+		else if (!wait_for_stops(tracer))
 			fprintf(stderr, "ratefs: %u threads do not stop\n", tracer->stopping);
 	}
 	return err == -EAGAIN ? 0 : err;
 }
 
-static int open_file(const char *mountpoint)
+static int open_file(int top, const char *mountpoint)
 {
-	char path[PATH_MAX];
-	int file;
+	int file = mount_status_open_file(top, "frozen", O_RDWR);
 
-	snprintf(path, sizeof(path), "%s/frozen", mountpoint);
-	file = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (file < 0 && errno == EBUSY)
+	if (file == -EBUSY)
 		fprintf(stderr, "ratefs: %s: it is frozen already\n", mountpoint);
-	else if (file < 0 && errno == ENOENT)
-		fprintf(stderr, "ratefs: %s: not a mount of ratefs: no file frozen\n", mountpoint);
 	else if (file < 0)
-		fprintf(stderr, "ratefs: %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "ratefs: %s/frozen: %s\n", mountpoint, strerror(-file));
 	return file;
 }
 
 /*
  * Tells whether the daemon numbers processes as they are numbered here; the file is open. Otherwise
- * the threads that it lists are others here.
+ * the threads that it lists are others here. Notes the user of the mount.
  */
-static bool is_numbered_alike(const char *mountpoint)
+static bool is_numbered_alike(struct tracer *tracer, int top, const char *mountpoint)
 {
 	struct mount_status status;
 
-	if (mount_status_read(mountpoint, &status))
+	if (mount_status_read_at(top, mountpoint, &status))
 		return false;
+	tracer->user = status.user;
 	if (status.frozen_by == getpid())
 		return true;
 	fprintf(stderr,
 		"ratefs: %s: its daemon is in another process namespace: freeze it from there\n",
 		mountpoint);
 	return false;
+}
+
+/* Freezes the mount at @mountpoint by opening its file. 0 or -1 after a message. */
+static int begin_freeze(struct tracer *tracer, const char *mountpoint)
+{
+	int top = mount_status_open(mountpoint), result = -1;
+
+	if (top < 0)
+		return -1;
+	tracer->file = open_file(top, mountpoint);
+	if (tracer->file >= 0 && is_numbered_alike(tracer, top, mountpoint))
+		result = 0;
+	else if (tracer->file >= 0)
+		close(tracer->file);
+	close(top);
+	return result;
 }
 
 /* Watches the file and the signals. 0 or -1. */
@@ -218,18 +261,6 @@ static int watch(struct tracer *tracer)
 		return -1;
 	event.data.fd = tracer->file;
 	return epoll_ctl(tracer->events, EPOLL_CTL_ADD, tracer->file, &event);
-}
-
-/* Tells whether a signal came that ends this process. */
-static bool is_ending(const struct tracer *tracer)
-{
-	struct signalfd_siginfo signal;
-
-	while (read(tracer->signals, &signal, sizeof(signal)) == sizeof(signal)) {
-		if (signal.ssi_signo != SIGCHLD)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -274,20 +305,16 @@ static void leave_command(void)
 int tracer_run(const char *mountpoint, int ready)
 {
 	struct tracer tracer = {.marks = calloc(THREADS_MAX, 1)};
-	int status = EXIT_FAILURE;
+	int status = EXIT_FAILURE, err;
 
 	if (!tracer.marks)
 		goto out;
-	tracer.file = open_file(mountpoint);
-	if (tracer.file < 0)
+	if (begin_freeze(&tracer, mountpoint))
 		goto out;
-	if (!is_numbered_alike(mountpoint)) {
-		close(tracer.file);
-		goto out;
-	}
 	setsid();
-	if (watch(&tracer) || hold_all(&tracer)) {
-		fprintf(stderr, "ratefs: %s: %s\n", mountpoint, strerror(errno));
+	err = watch(&tracer) ? -errno : hold_all(&tracer);
+	if (err) {
+		fprintf(stderr, "ratefs: %s: %s\n", mountpoint, strerror(-err));
 	} else {
 		leave_command();
 		(void)!write(ready, "", 1);

@@ -15,8 +15,20 @@
 struct entry {
 	struct mount_id id;
 	bool is_ratefs;
+	uid_t user;	   /* that mounted it, if it is a ratefs */
 	const char *place; /* borrowed: the field of the mount point, and more */
 };
+
+/* Reads the user from @rest, which is a type, a source, and options of a file system. */
+static bool read_user(const char *rest, uid_t *user)
+{
+	static const char option[] = ",user_id=";
+	int options = 0;
+
+	(void)sscanf(rest, "%*s %*s %n", &options);
+	rest = options ? strstr(rest + options, option) : NULL;
+	return rest && sscanf(rest + strlen(option), "%u", user) == 1;
+}
 
 static bool read_entry(const char *line, struct entry *entry)
 {
@@ -34,7 +46,7 @@ static bool read_entry(const char *line, struct entry *entry)
 		.is_ratefs = !strncmp(rest + strlen(before_type), type, strlen(type)),
 		.place = line + place,
 	};
-	return true;
+	return !entry->is_ratefs || read_user(rest + strlen(before_type), &entry->user);
 }
 
 /*
@@ -61,10 +73,10 @@ static char *read_place(const char *field)
 }
 
 /*
- * Looks for the mount of that number, which has to be a ratefs, and fills in @id; @place, if it is
- * not NULL, is its mount point, which the caller frees. 0; -EINVAL: it is none; or -errno.
+ * Looks for the mount of that number, which has to be a ratefs, and fills in @found. Its place, if
+ * @place is not NULL, goes there, and the caller frees it. 0; -EINVAL: it is none; or -errno.
  */
-static int look_up(uint64_t number, struct mount_id *id, char **place)
+static int look_up(uint64_t number, struct entry *found, char **place)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
 	int err = mounts ? -EINVAL : -errno;
@@ -77,7 +89,8 @@ static int look_up(uint64_t number, struct mount_id *id, char **place)
 			continue;
 		if (!entry.is_ratefs)
 			break;
-		*id = entry.id;
+		*found = entry;
+		found->place = NULL;
 		if (place)
 			*place = read_place(entry.place);
 		err = !place || *place ? 0 : -ENOMEM;
@@ -88,8 +101,8 @@ static int look_up(uint64_t number, struct mount_id *id, char **place)
 	return err;
 }
 
-/* Finds the ratefs that @place is open in. As mounts_find(). */
-static int find_open(int place, struct mount_id *id)
+/* Finds the ratefs that @place is open in. As look_up(). */
+static int find_open(int place, struct entry *found)
 {
 	unsigned long long number = 0;
 	char name[64], line[256];
@@ -102,17 +115,30 @@ static int find_open(int place, struct mount_id *id)
 	while (fgets(line, sizeof(line), about) && sscanf(line, "mnt_id: %llu", &number) != 1)
 		;
 	fclose(about);
-	return look_up(number, id, NULL);
+	return look_up(number, found, NULL);
 }
 
 int mounts_find(const char *path, struct mount_id *id)
 {
 	int place = open(path, O_PATH | O_CLOEXEC), err;
+	struct entry found;
 
 	if (place < 0)
 		return -errno;
-	err = find_open(place, id);
+	err = find_open(place, &found);
 	close(place);
+	if (!err)
+		*id = found.id;
+	return err;
+}
+
+int mounts_find_user(int place, uid_t *user)
+{
+	struct entry found;
+	int err = find_open(place, &found);
+
+	if (!err)
+		*user = found.user;
 	return err;
 }
 
@@ -134,13 +160,13 @@ static bool leave_at(const char *path, const struct mount_id *id)
 {
 	int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char link[64]; /* to that mount, whatever @path leads to meanwhile */
-	struct mount_id there;
+	struct entry there;
 	bool is_there;
 
 	if (place < 0)
 		return false;
-	is_there = !find_open(place, &there) && there.number == id->number &&
-		   there.device == id->device;
+	is_there = !find_open(place, &there) && there.id.number == id->number &&
+		   there.id.device == id->device;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
 	if (is_there && umount2(link, MNT_DETACH) && errno == EPERM)
 		ask_fusermount(path);
@@ -150,12 +176,12 @@ static bool leave_at(const char *path, const struct mount_id *id)
 
 void mounts_leave(const char *mountpoint, const struct mount_id *id)
 {
-	struct mount_id there;
+	struct entry there;
 	char *place;
 
 	if (!id->device || leave_at(mountpoint, id) || look_up(id->number, &there, &place))
 		return;
-	if (there.device == id->device)
+	if (there.id.device == id->device)
 		(void)leave_at(place, id);
 	free(place);
 }

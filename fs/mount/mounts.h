@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Each number may be another's once its mount has ended; the two together are of one mount. */
 struct mount_id {
@@ -22,6 +23,12 @@ struct mount_id {
  * or -errno.
  */
 int mounts_find(const char *path, struct mount_id *id);
+
+/*
+ * Finds the user that mounted the ratefs that @place is open in: 0 is root. 0; -EINVAL: it is open
+ * in another file system, or in a mount of another namespace; or -errno.
+ */
+int mounts_find_user(int place, uid_t *user);
 
 /*
  * Unmounts @id, which was mounted at @mountpoint, from there or from where it has been moved to;

@@ -482,5 +482,67 @@ case_the_script_of_a_sleep_freezes_the_trees_of_all_users() {
 case_freezing_what_is_no_mount_says_so() {
 	start
 	"$RATEFS" --freeze "$d" 2> "$d/said" && fail 'no mount was frozen'
-	is said "$(cat "$d/said")" "ratefs: $d: not a mount of ratefs: no file frozen"
+	is said "$(cat "$d/said")" "ratefs: $d: not a mount of ratefs"
+}
+
+case_a_thaw_believes_no_directory_that_names_a_process() {
+	: > "$d/a"
+	env --default-signal sleep 60 < "$d/a" &
+	local victim=$!
+	eventually 20 grep -qs sleep "/proc/$victim/comm"
+	ln -s "$d/a" "$d/frozen"
+	printf 'keeper 1\nserver 2\nfrozen_by %d\n' "$victim" > "$d/status"
+	"$RATEFS" --thaw "$d" 2> "$d/said" && fail 'it says that it did'
+	alive "$victim" || fail 'a process is ended'
+	is said "$(cat "$d/said")" "ratefs: $d: not a mount of ratefs"
+	kill "$victim"
+}
+
+# The status waits to be read, and tells then of the process that reads it. The list can be polled.
+case_a_freeze_believes_no_directory_that_lists_threads() {
+	env --default-signal sleep 60 &
+	local victim=$! liar command listed
+	freezer listed
+	into "$listed" "$victim"
+	ln -s "$listed/cgroup.procs" "$d/frozen"
+	mkfifo "$d/status"
+	"$RATEFS" --freeze "$d" 2> "$d/said" &
+	command=$!
+	(
+		exec > "$d/status"
+		printf 'keeper 1\nserver 2\nfrozen_by %d\n' "$(pgrep -P $command)"
+	) &
+	liar=$!
+	eventually 5 eval '! alive "$command" || held "$victim"' || fail 'it goes on'
+	! held "$victim" || fail 'a thread is held'
+	is said "$(cat "$d/said")" "ratefs: $d: not a mount of ratefs"
+	kill "$victim" "$liar"
+}
+
+# A daemon of another user may list whatever thread it likes.
+case_the_tree_of_an_ordinary_user_holds_threads_of_that_user_only() {
+	chmod 711 "$d" "$(dirname "$d")" "$(dirname "$CLIENT")"
+	mknod -m 666 "$d/fuse" c 10 229
+	mount --bind "$d/fuse" /dev/fuse
+	echo user_allow_other > "$d/fuse.conf"
+	mount --bind "$d/fuse.conf" /etc/fuse.conf
+	chown nobody "$m"
+	as nobody "$RATEFS" -o allow_other local "$m"
+	as nobody mkdir "$m/orders"
+	as nobody sh -c 'echo 1/d > "$0/rate"; echo 1 > "$0/burst"; cat "$0/token"' "$m/orders"
+	as nobody env --default-signal cat "$m/orders/token" > "$d/got" &
+	waiting orders 1
+	local of_user of_root
+	of_user=$(cat "$m/frozen")
+	env --default-signal cat "$m/orders/token" > "$d/got.root" &
+	of_root=$!
+	waiting orders 2
+	like 'what freeze says' "$("$RATEFS" --freeze "$m" 2>&1)" \
+		"^ratefs: thread $of_root cannot be held"
+	held "$of_user" || fail 'the reader of that user is not held'
+	! held "$of_root" || fail 'the reader of root is held'
+	"$RATEFS" --thaw "$m"
+	waiting orders 2
+	kill "$of_user" "$of_root"
+	eventually 20 as nobody fusermount3 -u "$m"
 }

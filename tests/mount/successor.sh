@@ -163,7 +163,7 @@ case_reload_refuses_what_is_no_mount() {
 	local status=0
 	"$RATEFS" --reload "$d" 2> "$d/said" || status=$?
 	is status $status 1
-	is said "$(cat "$d/said")" "ratefs: $d: not a mount of ratefs: no file status"
+	is said "$(cat "$d/said")" "ratefs: $d: not a mount of ratefs"
 	status=0
 	"$RATEFS" --reload 2> "$d/said" || status=$?
 	is status $status 2
@@ -269,8 +269,30 @@ case_reload_signals_no_process_but_a_keeper() {
 	sleep 60 &
 	printf 'keeper %d\nserver %d\noutlives_server yes\n' $! $! > "$d/status"
 	if "$RATEFS" --reload "$d" 2> "$d/said"; then fail 'it says that it did'; fi
-	like said "$(cat "$d/said")" 'is not a process that can be seen here'
+	is said "$(cat "$d/said")" "ratefs: $d: not a mount of ratefs"
 	kill -0 $! || fail 'it was killed'
+}
+
+# Its name ends as a name does in the list of the kernel, and its arguments are those of a server.
+case_reload_believes_no_directory_that_names_a_forged_server() {
+	env --default-signal sleep 60 &
+	local victim=$! forger
+	python3 - "$victim" 0123456789 <<- 'EOF' &
+		import sys, time
+		open("/proc/self/comm", "w").write("x) S " + sys.argv[1])
+		arguments = open("/proc/self/stat").read().rsplit(")", 1)[1].split()[45]
+		with open("/proc/self/mem", "r+b", buffering=0) as memory:
+		    memory.seek(int(arguments))
+		    memory.write(b"x\0--server=x\0")
+		time.sleep(60)
+	EOF
+	forger=$!
+	eventually 20 grep -qs -e --server= "/proc/$forger/cmdline"
+	printf 'keeper %d\nserver %d\noutlives_server yes\n' "$victim" "$forger" > "$d/status"
+	timeout 5 "$RATEFS" --reload "$d" 2> "$d/said" && fail 'it says that it did'
+	alive "$victim" || fail 'it was killed'
+	is said "$(cat "$d/said")" "ratefs: $d: not a mount of ratefs"
+	kill "$victim" "$forger"
 }
 
 case_a_limit_on_files_is_none_on_what_is_kept() {
