@@ -2,7 +2,6 @@
 #include "core/values/name.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,10 +17,8 @@ int name_check(const char *name, char error[ERROR_TEXT])
 		why = "a name does not start with a dot";
 	else if (strchr(name, '/'))
 		why = "a name has no slash";
-	for (const unsigned char *c = (const unsigned char *)name; *c && !why; c++) {
-		bool is_c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0; /* in UTF-8 */
-
-		if (*c < ' ' || *c == 0x7f || is_c1)
+	for (const char *c = name; *c && !why; c++) {
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			why = "a name has no control characters";
 	}
 	if (!why)

@@ -146,7 +146,8 @@ static int take_option(void *userdata, const char *argument, int key, struct fus
 	if (key == KEY_IGNORE)
 		return 0;
 	/* FUSE takes one of the two, once. */
-	if (!strcmp(argument, "allow_other") || !strcmp(argument, "allow_root"))
+	if (key == FUSE_OPT_KEY_OPT &&
+	    (!strcmp(argument, "allow_other") || !strcmp(argument, "allow_root")))
 		options->lets_in = true;
 	if (key == FUSE_OPT_KEY_OPT)
 		return strncmp(argument, "x-", 2) ? 1 : 0;
@@ -392,6 +393,8 @@ static int check(struct options *options)
 		return wrong("no mount point given", "MOUNTPOINT");
 	if (options->config && !*options->config)
 		return wrong("no file given", "config=");
+	if (options->keeps_out && options->lets_in)
+		return wrong("not with allow_other or allow_root", "noallow_other");
 	if (check_bounds(options) || check_log_level(options) || check_host(options) ||
 	    add_fuse_options(options))
 		return -1;

@@ -189,6 +189,7 @@ static int hold_all(struct tracer *tracer)
 	while (!(err = hold_listed(tracer))) {
 		if (is_ending(tracer))
 			return -EINTR;
+		note_changes(tracer); /* of which it took the signals */
 		if (!tracer->stopping)
 			nanosleep(&LOOK_AGAIN, NULL);
 		else if (!wait_for_stops(tracer))

@@ -57,7 +57,7 @@ case_words_are_completed() {
 	offers ratefs o orders
 	offers ratefs --h --help
 	offers ratefs -o con config=
-	offers ratefs -o allow_other,no allow_other,nowait
+	offers ratefs -o allow_other,now allow_other,nowait
 	offers ratefs -o config = o 'orders orders.ini'
 	offers ratefs -o x,loglevel = 'error info warning'
 	offers ratefs -o loglevel = w warning

@@ -270,6 +270,16 @@ case_a_user_that_cannot_be_is_refused() {
 		"local:$d/kept" "$m"
 }
 
+case_noallow_other_and_its_opposites_exclude_each_other() {
+	local option
+	for option in allow_other allow_root; do
+		cannot 2 'not with allow_other or allow_root' \
+			"$RATEFS" -f -o "$option,noallow_other" local "$m"
+		cannot 2 'not with allow_other or allow_root' \
+			"$RATEFS" -f -o "noallow_other,$option" local "$m"
+	done
+}
+
 case_a_directory_that_the_user_may_only_read_is_refused() {
 	sanitized
 	open_up
