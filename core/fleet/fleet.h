@@ -354,9 +354,10 @@ struct fleet_counters {
 	uint64_t left_out;    /* takes and claims that there was no room for */
 };
 
-/* The table of them: names, in order. */
+/* The table of them, in order: names, and what metrics says of them. */
 enum { FLEET_COUNTER_COUNT = 14 };
 const char *fleet_counter_name(size_t index);
+const char *fleet_counter_help(size_t index);
 uint64_t fleet_counter(const struct fleet_counters *counters, size_t index);
 
 struct fleet;

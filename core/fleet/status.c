@@ -19,27 +19,44 @@ static const char *const STATE_NAMES[FLEET_STATE_COUNT] = {
 
 static const struct {
 	const char *name;
+	const char *help;
 	size_t offset;
 } COUNTERS[FLEET_COUNTER_COUNT] = {
-	{"transactions", offsetof(struct fleet_counters, transactions)},
-	{"reads", offsetof(struct fleet_counters, reads)},
-	{"lists", offsetof(struct fleet_counters, lists)},
-	{"renewals", offsetof(struct fleet_counters, renewals)},
-	{"taken_clean", offsetof(struct fleet_counters, taken_clean)},
-	{"taken_unclean", offsetof(struct fleet_counters, taken_unclean)},
-	{"given_back", offsetof(struct fleet_counters, given_back)},
-	{"conflicts", offsetof(struct fleet_counters, conflicts)},
-	{"sessions", offsetof(struct fleet_counters, sessions)},
-	{"lapses", offsetof(struct fleet_counters, lapses)},
-	{"unknown_outcomes", offsetof(struct fleet_counters, unknown)},
-	{"late_grants", offsetof(struct fleet_counters, late_grants)},
-	{"hosts_ended", offsetof(struct fleet_counters, ended)},
-	{"left_out", offsetof(struct fleet_counters, left_out)},
+	{"transactions", "Transactions that ZooKeeper was sent",
+	 offsetof(struct fleet_counters, transactions)},
+	{"reads", "Nodes that ZooKeeper was asked for", offsetof(struct fleet_counters, reads)},
+	{"lists", "Lists of nodes that ZooKeeper was asked for",
+	 offsetof(struct fleet_counters, lists)},
+	{"renewals", "Transactions that only renewed the right",
+	 offsetof(struct fleet_counters, renewals)},
+	{"taken_clean", "Leases taken that their last holder had given back",
+	 offsetof(struct fleet_counters, taken_clean)},
+	{"taken_unclean", "Leases taken that their last holder had not given back",
+	 offsetof(struct fleet_counters, taken_unclean)},
+	{"given_back", "Leases given back", offsetof(struct fleet_counters, given_back)},
+	{"conflicts", "Leases that another host was faster to take",
+	 offsetof(struct fleet_counters, conflicts)},
+	{"sessions", "Sessions with ZooKeeper so far", offsetof(struct fleet_counters, sessions)},
+	{"lapses", "Times that the right ran out while something was held",
+	 offsetof(struct fleet_counters, lapses)},
+	{"unknown_outcomes", "Requests without an answer, which may have been done or not",
+	 offsetof(struct fleet_counters, unknown)},
+	{"late_grants", "Tokens that were on their way to readers when the right ended",
+	 offsetof(struct fleet_counters, late_grants)},
+	{"hosts_ended", "Rights of hosts that died, which this host ended",
+	 offsetof(struct fleet_counters, ended)},
+	{"left_out", "Takes and claims for which there was no room",
+	 offsetof(struct fleet_counters, left_out)},
 };
 
 const char *fleet_counter_name(size_t index)
 {
 	return COUNTERS[index].name;
+}
+
+const char *fleet_counter_help(size_t index)
+{
+	return COUNTERS[index].help;
 }
 
 uint64_t fleet_counter(const struct fleet_counters *counters, size_t index)

@@ -265,7 +265,7 @@ static void print_waits(FILE *out, const struct sample *sample, enum waiting kin
 /* Prints the histograms of limiters in which readers have waited. */
 static void print_histograms(FILE *out, const struct samples *samples)
 {
-	fputs("# HELP ratefs_wait_seconds Time that reads, and opens of slot, have waited.\n"
+	fputs("# HELP ratefs_wait_seconds Seconds that reads, and opens of slot, have waited.\n"
 	      "# TYPE ratefs_wait_seconds histogram\n",
 	      out);
 	for (uint32_t i = 0; i < samples->count; i++) {
@@ -325,10 +325,12 @@ static void print_fleet(FILE *out, const struct fleet_sample *sample)
 		const char *help;
 		double value;
 	} gauges[] = {
-		{"leases", "Partitions that this host leases", sample->leases},
-		{"right_seconds", "Seconds that its right to them lasts", sample->right},
-		{"degraded", "1: it does without the coordinator", sample->degraded},
-		{"ready", "1: it can take leases", sample->connected},
+		{"leases", "Leases that this host holds, of all limiters", sample->leases},
+		{"right_seconds", "Seconds until the right to use them ends unless it is renewed",
+		 sample->right},
+		{"degraded", "1 while the file offline of each limiter is in force, else 0",
+		 sample->degraded},
+		{"ready", "1 while this host can take leases, else 0", sample->connected},
 	};
 
 	if (!sample->there)
@@ -343,9 +345,10 @@ static void print_fleet(FILE *out, const struct fleet_sample *sample)
 		const char *name = fleet_counter_name(i);
 
 		fprintf(out,
-			"# HELP ratefs_fleet_%s_total %s, as in status.\n"
+			"# HELP ratefs_fleet_%s_total %s.\n"
 			"# TYPE ratefs_fleet_%s_total counter\nratefs_fleet_%s_total %" PRIu64 "\n",
-			name, name, name, name, fleet_counter(&sample->counters, i));
+			name, fleet_counter_help(i), name, name,
+			fleet_counter(&sample->counters, i));
 	}
 }
 
