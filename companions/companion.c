@@ -2,21 +2,34 @@
 #include "companions/companion.h"
 
 #include "core/values/quantity.h"
+#include "fs/base/options.h"
 
 #include <err.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-/* The table: one row a companion. */
-static const struct {
+enum { NAME_LETTERS = 16 }; /* a longer word is near no name */
+
+static char HELP[] = "--help";
+
+static int help_main(int argc, char *argv[]);
+static int version_main(int argc, char *argv[]);
+
+struct companion {
 	const char *name;
 	char *title; /* the beginning of messages */
 	int (*main)(int argc, char *argv[]);
-} COMPANIONS[] = {
+};
+
+/* The table: one row a companion. */
+static const struct companion COMPANIONS[] = {
 	{"apply", (char[]){"ratefs apply"}, apply_main},
 	{"check", (char[]){"ratefs check"}, check_main},
+	{"help", (char[]){"ratefs help"}, help_main},
 	{"pipe", (char[]){"ratefs pipe"}, pipe_main},
 	{"plot", (char[]){"ratefs plot"}, plot_main},
 	{"run", (char[]){"ratefs run"}, run_main},
@@ -24,22 +37,133 @@ static const struct {
 	{"serve", (char[]){"ratefs serve"}, serve_main},
 	{"simulate", (char[]){"ratefs simulate"}, simulate_main},
 	{"top", (char[]){"ratefs top"}, top_main},
+	{"version", (char[]){"ratefs version"}, version_main},
 };
+
+enum { COMPANION_COUNT = sizeof(COMPANIONS) / sizeof(COMPANIONS[0]) };
+
+static unsigned int smaller(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+/* Returns how many letters have to be put in, left out, changed or swapped to make @b of @a. */
+static unsigned int count_slips(const char *a, const char *b)
+{
+	unsigned int slips[NAME_LETTERS + 1][NAME_LETTERS + 1];
+	size_t rows = strlen(a), columns = strlen(b);
+
+	if (rows > NAME_LETTERS || columns > NAME_LETTERS)
+		return NAME_LETTERS;
+	for (size_t i = 0; i <= rows; i++) {
+		for (size_t j = 0; j <= columns; j++) {
+			unsigned int *here = &slips[i][j];
+
+			if (!i || !j) {
+				*here = (unsigned int)(i + j);
+				continue;
+			}
+			*here = smaller(slips[i - 1][j], slips[i][j - 1]) + 1;
+			*here = smaller(*here, slips[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				*here = smaller(*here, slips[i - 2][j - 2] + 1);
+		}
+	}
+	return slips[rows][columns];
+}
+
+static const struct companion *find_companion(const char *name)
+{
+	for (size_t i = 0; i < COMPANION_COUNT; i++) {
+		if (!strcmp(name, COMPANIONS[i].name))
+			return &COMPANIONS[i];
+	}
+	return NULL;
+}
+
+/* Returns the companion whose name is most like @word: at most a third of it is wrong; or NULL. */
+static const struct companion *find_near(const char *word)
+{
+	const struct companion *near = NULL;
+	unsigned int least = NAME_LETTERS;
+
+	for (size_t i = 0; i < COMPANION_COUNT; i++) {
+		unsigned int slips = count_slips(word, COMPANIONS[i].name);
+
+		if (slips >= least || 3 * slips > strlen(COMPANIONS[i].name))
+			continue;
+		near = &COMPANIONS[i];
+		least = slips;
+	}
+	return near;
+}
+
+static int run_companion(const struct companion *companion, int argc, char *argv[])
+{
+	program_invocation_short_name = companion->title;
+	argv[0] = companion->title;
+	return companion->main(argc, argv);
+}
+
+/* Of the companions here the help is that of ratefs. */
+static bool asks_for_help(int argc, char *argv[])
+{
+	return argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], HELP));
+}
+
+static int version_main(int argc, char *argv[])
+{
+	if (asks_for_help(argc, argv)) {
+		options_usage("ratefs");
+	} else if (argc > 1) {
+		warnx("an argument too many: '%s'", argv[1]);
+		return companion_usage();
+	} else {
+		options_version();
+	}
+	return EXIT_SUCCESS;
+}
+
+static int help_main(int argc, char *argv[])
+{
+	char *ask[] = {NULL, HELP, NULL};
+	const struct companion *companion;
+
+	if (argc == 1 || asks_for_help(argc, argv)) {
+		options_usage("ratefs");
+		return EXIT_SUCCESS;
+	}
+	if (argc > 2) {
+		warnx("an argument too many: '%s'", argv[2]);
+		return companion_usage();
+	}
+	companion = find_companion(argv[1]);
+	if (companion)
+		return run_companion(companion, 2, ask);
+	companion = find_near(argv[1]);
+	warnx(companion ? "not a command: '%s'; did you mean '%s'?" : "not a command: '%s'",
+	      argv[1], companion ? companion->name : "");
+	return companion_usage();
+}
 
 bool companion_run(int argc, char *argv[], int *status)
 {
+	const struct companion *companion;
+
 	/* mount(8) calls mount.fuse.ratefs with a source. */
 	if (argc < 2 || !strncmp(basename(argv[0]), "mount.", 6))
 		return false;
-	for (size_t i = 0; i < sizeof(COMPANIONS) / sizeof(COMPANIONS[0]); i++) {
-		if (strcmp(argv[1], COMPANIONS[i].name) != 0)
-			continue;
-		program_invocation_short_name = COMPANIONS[i].title;
-		argv[1] = COMPANIONS[i].title;
-		*status = COMPANIONS[i].main(argc - 1, argv + 1);
+	companion = find_companion(argv[1]);
+	if (companion) {
+		*status = run_companion(companion, argc - 1, argv + 1);
 		return true;
 	}
-	return false;
+	companion = *argv[1] != '-' ? find_near(argv[1]) : NULL;
+	if (!companion || !access(argv[1], F_OK))
+		return false;
+	warnx("not a source or command: '%s'; did you mean '%s'?", argv[1], companion->title);
+	*status = companion_usage();
+	return true;
 }
 
 int companion_usage(void)

@@ -17,7 +17,10 @@ enum { STATUS_USAGE = 2 };
 /* Of apply and save, as of diff(1): something to change, and something that could not be done. */
 enum { STATUS_CHANGED = 1, STATUS_TROUBLE = 2 };
 
-/* Runs the companion that the arguments name, if they do: then true, and its exit status. */
+/*
+ * Runs the companion that the arguments name: then true, and its exit status. A word that is nearly
+ * the name of one, and names no file, is refused with a question, likewise.
+ */
 bool companion_run(int argc, char *argv[], int *status);
 
 /* Run a companion with the arguments from its name on. Return the exit status. */

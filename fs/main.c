@@ -481,7 +481,7 @@ int main(int argc, char *argv[])
 		goto out;
 	}
 	if (options.version) {
-		printf("ratefs %s, libfuse %s\n", RATEFS_VERSION, fuse_pkgversion());
+		options_version();
 		goto out;
 	}
 	/* The first server reads it, which the shell may have opened: config=<(COMMAND). */

@@ -4,6 +4,7 @@
 #include "fs/base/addresses.h"
 
 #include <errno.h>
+#include <fuse_lowlevel.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -100,8 +101,8 @@ void options_usage(const char *program)
 	       "\n"
 	       "options:\n"
 	       "    -f                  stay in front\n"
-	       "    -h, --help          print this\n"
-	       "    -V, --version       print the version\n"
+	       "    -h, --help          print this, as ratefs help; of run: ratefs help run\n"
+	       "    -V, --version       print the version, as ratefs version\n"
 	       "    --reload            only a mount point: go on with the program now on disk\n"
 	       "    --freeze            only a mount point: hold all that wait, before a sleep\n"
 	       "    --thaw              only a mount point: let them go on, in their places\n"
@@ -130,6 +131,11 @@ void options_usage(const char *program)
 	       "    -o noallow_other    by root: let no other user in\n"
 	       "    -o allow_other      by others: let other users in; and other options of FUSE\n",
 	       program);
+}
+
+void options_version(void)
+{
+	printf("ratefs %s, libfuse %s\n", RATEFS_VERSION, fuse_pkgversion());
 }
 
 static int wrong(const char *what, const char *argument)

@@ -53,5 +53,6 @@ int options_parse(struct options *options, int argc, char *argv[]);
 void options_free(struct options *options);
 
 void options_usage(const char *program);
+void options_version(void);
 
 #endif

@@ -20,19 +20,60 @@ case_a_source_is_no_companion_to_mount() {
 
 case_other_words_are_sources() {
 	local status=0 said
-	said=$("$RATEFS" tops "$m" 2>&1) || status=$?
+	said=$("$RATEFS" bucket "$m" 2>&1) || status=$?
 	is 'exit status' $status 2
-	like 'what it says' "$said" "'tops'"
+	like 'what it says' "$said" "not a source .*'bucket'"
 }
 
 case_a_word_that_is_no_command_is_told_which_there_are() {
 	local status=0 said word
-	said=$("$RATEFS" tpo 2>&1) || status=$?
+	said=$("$RATEFS" bucket 2>&1) || status=$?
 	is 'exit status' $status 2
-	like 'what it says' "$said" "'tpo'"
+	like 'what it says' "$said" "'bucket'"
 	for word in $("$RATEFS" --help | sed -nE 's/^    ratefs ([a-z]+) .*/\1/p'); do
 		like 'what it says' "$said" "command \(.*\<$word\>.*\)"
 	done
+}
+
+# refused WORDS… SAID: ratefs refuses the words, and says so.
+refused() {
+	local status=0 said
+	said=$(cd "$d" && "$RATEFS" "${@:1:$#-1}" 2>&1) || status=$?
+	is "exit status of ${*:1:$#-1}" $status 2
+	like 'what it says' "$said" "${*: -1}"
+}
+
+case_a_word_that_is_nearly_a_command_is_told_which() {
+	local word
+	for word in topp tpo tp tops to; do
+		refused $word "$m" "'$word'; did you mean 'ratefs top'\?"
+	done
+	refused simulte -c x "did you mean 'ratefs simulate'\?"
+	refused servr "did you mean 'ratefs serve'\?"
+	refused halp "did you mean 'ratefs help'\?"
+	refused topple "$m" 'not a source \(local'
+	refused x "$m" 'not a source \(local'
+	refused "$(head -c 5000 /dev/zero | tr '\0' t)" "$m" 'not a source \(local'
+	mkdir "$d/topp"
+	refused topp "$m" 'not a source \(local'
+	ln -s "$RATEFS" "$d/mount.fuse.ratefs"
+	RATEFS=$d/mount.fuse.ratefs refused tpo "$m" 'not a source \(local'
+}
+
+case_help_and_version_are_commands_too() {
+	local name
+	is help "$("$RATEFS" help)" "$("$RATEFS" --help)"
+	is version "$("$RATEFS" version)" "$("$RATEFS" --version)"
+	for name in apply check pipe plot run save serve simulate top; do
+		is "help of $name" "$("$RATEFS" help $name)" "$("$RATEFS" $name --help)"
+	done
+	for name in help version; do
+		is "help of $name" "$("$RATEFS" help $name)" "$("$RATEFS" --help)"
+	done
+	refused help topp "not a command: 'topp'; did you mean 'top'\?"
+	refused help bucket "not a command: 'bucket'"
+	refused help top run "too many: 'run'"
+	refused version x "too many: 'x'"
 }
 
 # offers WORDS… OFFERED: the completions of the last of the words are OFFERED.
@@ -54,6 +95,8 @@ case_words_are_completed() {
 	like complete "$(complete -p ratefs)" '_ratefs ratefs'
 	offers ratefs r run
 	offers ratefs l local
+	offers ratefs v version
+	offers ratefs help pi pipe
 	offers ratefs o orders
 	offers ratefs --h --help
 	offers ratefs -o con config=
