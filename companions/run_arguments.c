@@ -13,7 +13,7 @@ enum { STATUS_MOST = 255 };
 
 void run_usage(void)
 {
-	printf("usage: ratefs run LIMITER [options] -- COMMAND [ARGUMENT...]\n"
+	printf("usage: ratefs run LIMITER [options] [--] COMMAND [ARGUMENT...]\n"
 	       "\n"
 	       "Waits for a token of LIMITER, a directory of a mounted tree, and runs COMMAND.\n"
 	       "\n"
@@ -119,7 +119,8 @@ static int take_option(struct job *job, int option)
 	}
 }
 
-int run_parse(struct job *job, int argc, char *argv[], bool *help)
+/* Takes the options up to another argument, or `--`. 0, or an exit status after a message. */
+static int take_options(struct job *job, int argc, char *argv[], bool *help)
 {
 	static const struct option options[] = {
 		{"within", required_argument, NULL, 'w'},
@@ -135,34 +136,49 @@ int run_parse(struct job *job, int argc, char *argv[], bool *help)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	int before, option, status;
+	int option, status = 0;
 
-	/*
-	 * Arguments after `--` are the command's, and options may stand on either side of LIMITER.
-	 */
-	for (before = 1; before < argc && strcmp(argv[before], "--") != 0; before++)
-		;
-	while ((option = getopt_long(before, argv, "n:h", options, NULL)) >= 0) {
+	while (!status && !*help && optind < argc && strcmp(argv[optind], "--") != 0) {
+		option = getopt_long(argc, argv, "+n:h", options, NULL);
+		if (option < 0)
+			break;
 		*help = option == 'h';
 		status = *help ? 0 : take_option(job, option);
-		if (status || *help)
-			return status;
 	}
+	return status;
+}
+
+static int check_together(const struct job *job)
+{
 	if (job->by_output && job->headers)
 		return wrong("not with --output, which says how it went", "--headers");
 	if (job->has_words && (job->by_output || job->headers))
 		return wrong("not with --output or --headers, which say it", "--throttled-if");
 	if (job->names.count && !job->headers)
 		return wrong("only with --headers", "--unit");
-	if (optind == before)
+	return 0;
+}
+
+int run_parse(struct job *job, int argc, char *argv[], bool *help)
+{
+	int status = take_options(job, argc, argv, help);
+
+	if (status || *help)
+		return status;
+	if (optind == argc || !strcmp(argv[optind], "--"))
 		return wrong("no limiter given", "LIMITER");
-	job->limiter = argv[optind];
+	job->limiter = argv[optind++];
 	if (strlen(job->limiter) > PATH_MAX - 2 * (size_t)QUANTITY_TEXT)
 		return wrong("the path is too long", job->limiter);
-	if (before == argc || before + 1 == argc)
-		return wrong("no command given: it comes after --", "COMMAND");
-	if (optind + 1 < before)
-		return wrong("an argument too many before --", argv[optind + 1]);
-	job->command = argv + before + 1;
+	status = take_options(job, argc, argv, help);
+	if (!status && !*help)
+		status = check_together(job);
+	if (status || *help)
+		return status;
+	if (optind < argc && !strcmp(argv[optind], "--"))
+		optind++;
+	if (optind == argc)
+		return wrong("no command given", "COMMAND");
+	job->command = argv + optind;
 	return 0;
 }

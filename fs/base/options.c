@@ -87,7 +87,7 @@ void options_usage(const char *program)
 	       "                        a fleet: hosts share through ZooKeeper, below PATH\n"
 	       "\n"
 	       "beside it, on a tree that is mounted; each has --help and a man page:\n"
-	       "    ratefs run LIMITER -- COMMAND    wait for a token, run COMMAND, tell how "
+	       "    ratefs run LIMITER COMMAND       wait for a token, run COMMAND, tell how "
 	       "it went\n"
 	       "    ratefs pipe LIMITER              copy input to output, a token a byte\n"
 	       "    ratefs top [MOUNTPOINT]          what the limiters do, live\n"

@@ -111,6 +111,11 @@ case_words_are_completed() {
 	offers ratefs run orders -n '' ''
 	offers ratefs run orders -- readlin readlink
 	offers ratefs run orders -- cat o 'orders orders.ini'
+	offers ratefs run orders readlin readlink
+	offers ratefs run -n 3 orders --slot readlin readlink
+	offers ratefs run orders cat o 'orders orders.ini'
+	offers ratefs run --headers x o orders
+	offers ratefs run orders cat -- o 'orders orders.ini'
 	offers ratefs pipe o orders
 	offers ratefs top o orders
 	offers ratefs top -s w waiting

@@ -64,6 +64,19 @@ case_options_stand_on_either_side_of_the_limiter() {
 	counts orders granted 3
 }
 
+case_the_command_needs_no_dashes_before_it() {
+	start
+	limiter orders 1/d 20
+	run 0 -n 3 "$m/orders" echo -n 5 --slot -- x
+	is output "$(cat "$d/out")" '5 --slot -- x'
+	run 0 "$m/orders" -n 4 --within 1s echo --help
+	is output "$(cat "$d/out")" "$(env echo --help)"
+	run 3 "$m/orders" sh -c 'exit "$1"' -- 3
+	counts orders granted 8
+	run 0 "$m/orders" -- env -- echo -- one
+	is output "$(cat "$d/out")" '-- one'
+}
+
 case_several_tokens_are_taken_together() {
 	start
 	limiter orders 1/d 250
@@ -742,10 +755,10 @@ case_wrong_arguments_are_refused() {
 	says 'no command'
 	run 2 "$f" --
 	says 'no command'
-	run 2 "$f" true
+	run 2 "$f" -n 3
 	says 'no command'
-	run 2 "$f" more -- true
-	says "'more'"
+	run 2 "$f" -n --
+	says "not a number of tokens.*'--'"
 	run 2 "$f" --bogus -- true
 	says bogus
 	run 2 "$(head -c 5000 /dev/zero | tr '\0' x)" -- true
