@@ -545,11 +545,11 @@ static int apply_file(struct apply *apply, const char *file, const char *mountpo
 
 static void print_usage(void)
 {
-	printf("usage: ratefs apply [options] FILE MOUNTPOINT\n"
+	printf("usage: ratefs apply [options] FILE [MOUNTPOINT]\n"
 	       "\n"
-	       "Makes the tree at MOUNTPOINT what FILE says, limiters as ratefs save writes\n"
-	       "them, and prints each change. The exit status is 0 if nothing was to be changed,\n"
-	       "1 if something was, and 2 if something is wrong.\n"
+	       "Makes the tree at MOUNTPOINT, or the only one, what FILE says, limiters as\n"
+	       "ratefs save writes them, and prints each change. The exit status is 0 if nothing\n"
+	       "was to be changed, 1 if something was, and 2 if something is wrong.\n"
 	       "\n"
 	       "options:\n"
 	       "    -n, --dry-run       change nothing, and print what would be changed\n"
@@ -566,6 +566,8 @@ int apply_main(int argc, char *argv[])
 		{NULL, 0, NULL, 0},
 	};
 	struct apply apply = {.top = -1};
+	const char *mountpoint;
+	char only[PATH_MAX];
 	int option;
 
 	while ((option = getopt_long(argc, argv, "nh", options, NULL)) >= 0) {
@@ -583,11 +585,13 @@ int apply_main(int argc, char *argv[])
 			return companion_usage();
 		}
 	}
-	if (argc - optind == 2 && *argv[optind] && *argv[optind + 1])
-		return apply_file(&apply, argv[optind], argv[optind + 1]);
-	if (argc - optind > 2)
-		warnx("an argument too many: '%s'", argv[optind + 2]);
-	else
-		warnx("no %s given", argc - optind == 1 ? "mount point" : "file");
-	return companion_usage();
+	if (optind == argc || !*argv[optind] || argc - optind > 2) {
+		if (argc - optind > 2)
+			warnx("an argument too many: '%s'", argv[optind + 2]);
+		else
+			warnx("no file given");
+		return companion_usage();
+	}
+	mountpoint = optind + 1 < argc ? argv[optind + 1] : mounted_find(only);
+	return mountpoint ? apply_file(&apply, argv[optind], mountpoint) : STATUS_TROUBLE;
 }

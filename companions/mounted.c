@@ -1,5 +1,6 @@
 /* mounted - the limiters of a mounted tree, see mounted.h. */
 #include "companions/mounted.h"
+#include "companions/terminal.h"
 
 #include "fs/local/store.h"
 #include "fs/mount/node.h"
@@ -8,12 +9,55 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mntent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { NAMES_AT_ONCE = 64 };
+
+static const char TYPE[] = "fuse.ratefs";
+
+/* Writes a line for @mount: where it is, and its source. */
+static void list_mount(FILE *list, const struct mntent *mount)
+{
+	char shown[2 * PATH_MAX];
+
+	terminal_cut(mount->mnt_dir, UINT_MAX, shown, sizeof(shown));
+	fprintf(list, "\n    %s", shown);
+	terminal_cut(mount->mnt_fsname, UINT_MAX, shown, sizeof(shown));
+	fprintf(list, "  (%s)", shown);
+}
+
+const char *mounted_find(char mountpoint[PATH_MAX])
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re"), *list;
+	unsigned int found = 0;
+	struct mntent *mount;
+	char *listed = NULL;
+	size_t length;
+
+	list = open_memstream(&listed, &length);
+	while (mounts && list && (mount = getmntent(mounts))) {
+		if (strcmp(mount->mnt_type, TYPE) != 0)
+			continue;
+		if (!found++)
+			snprintf(mountpoint, PATH_MAX, "%s", mount->mnt_dir);
+		list_mount(list, mount);
+	}
+	if (mounts)
+		endmntent(mounts);
+	if (list)
+		fclose(list);
+	if (!found)
+		warnx("no tree is mounted");
+	else if (found > 1)
+		warnx("more than one tree is mounted: name a MOUNTPOINT, one of%s", listed);
+	free(listed);
+	return found == 1 ? mountpoint : NULL;
+}
 
 /* Tells whether directories @a and @b are of one mount; no server is asked. */
 static bool are_together(int a, int b)

@@ -6,11 +6,19 @@
 
 #include "core/limiter/change.h"
 
+#include <limits.h>
+
 /* A limiter as it is now. */
 struct mounted {
 	struct owner owner;
 	struct settings settings; /* of the top: the defaults; with a hold */
 };
+
+/*
+ * Finds where the only tree of this host is mounted, for commands that were given no MOUNTPOINT.
+ * Returns @mountpoint, or NULL after a message, which lists several.
+ */
+const char *mounted_find(char mountpoint[PATH_MAX]);
 
 /* Opens the top of the tree at @mountpoint: a descriptor, or -1 after a message. */
 int mounted_open(const char *mountpoint);

@@ -105,25 +105,27 @@ static int save_tree(const char *mountpoint)
 
 int save_main(int argc, char *argv[])
 {
+	const char *mountpoint = argv[1];
+	char only[PATH_MAX];
+
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
-		printf("usage: ratefs save MOUNTPOINT\n"
+		printf("usage: ratefs save [MOUNTPOINT]\n"
 		       "\n"
-		       "Writes what the tree at MOUNTPOINT is, a section for each limiter, as\n"
-		       "ratefs apply and ratefs -o config=FILE take it: owner, group, mode,"
-		       " and all\n"
-		       "settings that are not the defaults.\n"
+		       "Writes what the tree at MOUNTPOINT, or the only one, is, for ratefs apply\n"
+		       "and ratefs -o config=FILE: a section for each limiter with its owner,\n"
+		       "group, mode, and all settings that are not the defaults.\n"
 		       "\n"
 		       "options:\n"
 		       "    -h, --help          print this\n");
 		return EXIT_SUCCESS;
 	}
-	if (argc == 2 && *argv[1] && *argv[1] != '-')
-		return save_tree(argv[1]);
-	if (argc > 2)
-		warnx("an argument too many: '%s'", argv[2]);
-	else if (argc == 2)
-		warnx("not an option or mount point: '%s'", argv[1]);
-	else
-		warnx("no mount point given");
-	return companion_usage();
+	if (argc > 2 || (argc == 2 && (!*mountpoint || *mountpoint == '-'))) {
+		warnx(argc > 2 ? "an argument too many: '%s'"
+			       : "not an option or mount point: '%s'",
+		      argv[argc > 2 ? 2 : 1]);
+		return companion_usage();
+	}
+	if (argc < 2)
+		mountpoint = mounted_find(only);
+	return mountpoint ? save_tree(mountpoint) : STATUS_TROUBLE;
 }

@@ -114,7 +114,7 @@ static int read_key(void)
 {
 	static const struct {
 		const char *sent;
-		enum key key;
+		int key;
 	} keys[] = {
 		{"\033[A", KEY_UP},   {"\033OA", KEY_UP},	{"\033[B", KEY_DOWN},
 		{"\033OB", KEY_DOWN}, {"\033[5~", KEY_PAGE_UP}, {"\033[6~", KEY_PAGE_DOWN},

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Keys that are no character; a character is its own key. */
-enum key { KEY_NONE, KEY_END = 256, KEY_RESIZE, KEY_UP, KEY_DOWN, KEY_PAGE_UP, KEY_PAGE_DOWN };
+enum { KEY_NONE, KEY_END = 256, KEY_RESIZE, KEY_UP, KEY_DOWN, KEY_PAGE_UP, KEY_PAGE_DOWN };
 
 /* Opens standard input and output, which are terminals. 0 or -errno. */
 int terminal_open(void);

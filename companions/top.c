@@ -2,6 +2,7 @@
  * top - the limiters of a tree and what they do, refreshed each second; or once, as text.
  */
 #include "companions/companion.h"
+#include "companions/mounted.h"
 #include "companions/terminal.h"
 #include "companions/view.h"
 
@@ -9,9 +10,9 @@
 
 #include <err.h>
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <locale.h>
-#include <mntent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,55 +25,11 @@ enum { COUNT_MAX = 1000000000 };
 #define INTERVAL_MIN_NS (NSEC_PER_SEC / 10)
 #define INTERVAL_MAX_NS (3600 * NSEC_PER_SEC)
 
-static const char TYPE[] = "fuse.ratefs";
-
 struct top {
 	struct view view;
 	uint64_t interval_ns;
-	uint64_t count;		   /* refreshes, 0: no end */
-	char mountpoint[PATH_MAX]; /* the one that was found */
+	uint64_t count; /* refreshes, 0: no end */
 };
-
-/* Writes a line for @mount: where it is, and its source. */
-static void list_mount(FILE *list, const struct mntent *mount)
-{
-	char shown[2 * PATH_MAX];
-
-	terminal_cut(mount->mnt_dir, UINT_MAX, shown, sizeof(shown));
-	fprintf(list, "\n    %s", shown);
-	terminal_cut(mount->mnt_fsname, UINT_MAX, shown, sizeof(shown));
-	fprintf(list, "  (%s)", shown);
-}
-
-/* Finds the only tree that is mounted. 0, or -1 after a message, which lists several. */
-static int find_mountpoint(struct top *top)
-{
-	FILE *mounts = setmntent("/proc/self/mounts", "re"), *list;
-	unsigned int found = 0;
-	struct mntent *mount;
-	char *listed = NULL;
-	size_t length;
-
-	list = open_memstream(&listed, &length);
-	while (mounts && list && (mount = getmntent(mounts))) {
-		if (strcmp(mount->mnt_type, TYPE) != 0)
-			continue;
-		if (!found++)
-			snprintf(top->mountpoint, sizeof(top->mountpoint), "%s", mount->mnt_dir);
-		list_mount(list, mount);
-	}
-	if (mounts)
-		endmntent(mounts);
-	if (list)
-		fclose(list);
-	if (!found)
-		warnx("no tree is mounted");
-	else if (found > 1)
-		warnx("more than one tree is mounted: name a MOUNTPOINT, one of%s", listed);
-	free(listed);
-	top->view.mountpoint = top->mountpoint;
-	return found == 1 ? 0 : -1;
-}
 
 /* Takes the current counts; the former ones become those before. 0, or -1 with errno. */
 static int refresh_screen(struct view *view)
@@ -282,25 +239,29 @@ static int take_option(struct top *top, int option, bool *plain)
 
 int top_main(int argc, char *argv[])
 {
-	static const char help[] = "--help";
+	static const struct option options[] = {
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
 	struct top top = {.interval_ns = NSEC_PER_SEC};
 	bool plain = !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
+	char only[PATH_MAX];
 	int option, status;
 
-	if (argc == 2 && (!strcmp(argv[1], help) || !strcmp(argv[1], "-h"))) {
-		print_usage();
-		return EXIT_SUCCESS;
-	}
-	while ((option = getopt(argc, argv, "bn:d:s:p")) >= 0) {
+	while ((option = getopt_long(argc, argv, "bn:d:s:ph", options, NULL)) >= 0) {
+		if (option == 'h') {
+			print_usage();
+			return EXIT_SUCCESS;
+		}
 		status = take_option(&top, option, &plain);
 		if (status)
 			return status;
 	}
 	if (optind + 1 < argc)
 		return wrong("an argument too many", argv[optind + 1]);
-	top.view.mountpoint = argv[optind];
 	setlocale(LC_CTYPE, "");
-	if (optind == argc && find_mountpoint(&top))
+	top.view.mountpoint = optind < argc ? argv[optind] : mounted_find(only);
+	if (!top.view.mountpoint)
 		return EXIT_FAILURE;
 	status = plain ? run_plain(&top) : run_on_terminal(&top);
 	view_free(&top.view);

@@ -195,9 +195,10 @@ static int run(void)
 
 static void print_usage(void)
 {
-	printf("usage: ratefs serve [options] MOUNTPOINT\n"
+	printf("usage: ratefs serve [options] [MOUNTPOINT]\n"
 	       "\n"
-	       "Gives tokens of the limiters of a mounted tree to HTTP clients.\n"
+	       "Gives tokens of the limiters of a mounted tree, the only one without MOUNTPOINT,\n"
+	       "to HTTP clients.\n"
 	       "\n"
 	       "options:\n"
 	       "    -l ADDRESS          listen there, may be given several times: /PATH, a unix\n"
@@ -219,6 +220,8 @@ static const char *default_address(void)
 
 int serve_main(int argc, char *argv[])
 {
+	const char *mountpoint;
+	char only[PATH_MAX];
 	int option, top;
 
 	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
@@ -234,17 +237,17 @@ int serve_main(int argc, char *argv[])
 		}
 		serve.addresses[serve.address_count++] = optarg;
 	}
-	if (optind + 1 != argc) {
-		if (optind == argc)
-			warnx("no mount point given: 'MOUNTPOINT'");
-		else
-			warnx("an argument too many: '%s'", argv[optind + 1]);
+	if (optind + 1 < argc) {
+		warnx("an argument too many: '%s'", argv[optind + 1]);
 		return companion_usage();
 	}
+	mountpoint = optind < argc ? argv[optind] : mounted_find(only);
+	if (!mountpoint)
+		return EXIT_FAILURE;
 	if (!serve.address_count)
 		serve.addresses[serve.address_count++] = default_address();
-	if (!realpath(argv[optind], serve.mountpoint)) {
-		warn("%s", argv[optind]);
+	if (!realpath(mountpoint, serve.mountpoint)) {
+		warn("%s", mountpoint);
 		return EXIT_FAILURE;
 	}
 	top = mounted_open(serve.mountpoint);

@@ -595,12 +595,12 @@ case_a_large_tree_is_saved_and_made_again() {
 
 case_wrong_arguments_are_refused() {
 	local arguments
-	for arguments in '' a 'a b c' '--bogus a b' '-x a b'; do
+	for arguments in '' 'a b c' '--bogus a b' '-x a b'; do
 		# shellcheck disable=SC2086
 		apply 2 $arguments
 		like 'what it says' "$(cat "$d/err")" "Try 'ratefs apply --help'"
 	done
-	for arguments in '' 'a b' --bogus; do
+	for arguments in 'a b' --bogus; do
 		# shellcheck disable=SC2086
 		"$RATEFS" save $arguments > "$d/out" 2> "$d/err" && fail "save $arguments"
 		like 'what it says' "$(cat "$d/err")" "Try 'ratefs save --help'"

@@ -76,6 +76,67 @@ case_help_and_version_are_commands_too() {
 	refused version x "too many: 'x'"
 }
 
+# bare STATUS NAME ARGUMENTS…: the companion that is given no mount point exits so; its output is in
+# $d/out and $d/err.
+bare() {
+	local wanted=$1 status=0
+	shift
+	timeout 30 "$RATEFS" "$@" > "$d/out" 2> "$d/err" < /dev/null || status=$?
+	is "exit status of $* ($(cat "$d/err"))" $status $wanted
+}
+
+case_the_only_mount_needs_no_name() {
+	local other kind server
+	mkdir "$d/other"
+	printf '[orders]\nrate=5/s\n' > "$d/file"
+	# Those of others are hidden from this case, which has a mount namespace of its own.
+	while read -r _ other kind _; do
+		[ "$kind" != fuse.ratefs ] || umount -l "$other"
+	done < <(cat /proc/self/mounts)
+	bare 1 top
+	like 'what it says' "$(cat "$d/err")" 'no tree is mounted'
+	bare 2 save
+	bare 2 apply "$d/file"
+	bare 1 serve -l "$d/socket"
+	start -o host=here
+	bare 0 top -b
+	like 'first line' "$(head -n 1 "$d/out")" 'host here'
+	bare 1 apply "$d/file"
+	is rate "$(cat "$m/orders/rate")" 5/s
+	bare 0 save
+	like saved "$(cat "$d/out")" '\[orders\].*rate=5/s'
+	env --default-signal "$RATEFS" serve -l "$d/socket" 2> "$d/err" &
+	server=$!
+	eventually 30 eval '[ -S "$d/socket" ] || ! alive $server'
+	is answer "$(curl -s --unix-socket "$d/socket" -o "$d/out" -w '%{http_code}' \
+		http://x/v1/take/orders)" 200
+	kill $server
+	gone $server 20
+}
+
+case_without_a_name_several_trees_are_listed() {
+	local other name
+	start -o fsname=first
+	printf '[orders]\n' > "$d/file"
+	for other in 'another tree' $'l\e[2Jne'; do
+		mkdir "$d/$other"
+		"$RATEFS" -o fsname=second local "$d/$other"
+	done
+	for name in '1 top' '2 save' "2 apply $d/file" '1 serve'; do
+		# shellcheck disable=SC2086
+		bare $name
+		like 'what it says' "$(cat "$d/err")" \
+			'more than one tree is mounted: name a MOUNTPOINT, one of'
+		grep -qxF "    $m  (first)" "$d/err" || fail "$(cat "$d/err")"
+		grep -qxF "    $d/another tree  (second)" "$d/err" || fail "$(cat "$d/err")"
+		grep -qxF "    $d/l?[2Jne  (second)" "$d/err" || fail "$(cat "$d/err")"
+	done
+	[ ! -e "$m/orders" ] || fail 'one was made'
+	for other in 'another tree' $'l\e[2Jne'; do
+		fusermount3 -u "$d/$other"
+	done
+}
+
 # offers WORDS… OFFERED: the completions of the last of the words are OFFERED.
 offers() {
 	local offered=${*: -1}

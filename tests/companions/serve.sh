@@ -554,7 +554,6 @@ case_wrong_arguments_are_named() {
 		is "exit status of serve $wanted ($(cat "$d/err"))" $got "$status"
 		like 'what it says' "$(cat "$d/err")" "$said"
 	done <<- END
-		2||no mount point
 		2|$m more|too many: 'more'
 		2|-x $m|invalid option
 		1|$d|not where a tree of ratefs is mounted

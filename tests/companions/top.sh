@@ -207,38 +207,6 @@ case_pieces_are_added_up_for_each_holder() {
 25 max 1 (host is gone) a 300-399\n50 max 3 h1 a 0-99 200-299'
 }
 
-case_the_only_mount_needs_no_name() {
-	local other kind
-	mkdir "$d/other"
-	# Those of others are hidden from this case, which has a mount namespace of its own.
-	while read -r _ other kind _; do
-		[ "$kind" != fuse.ratefs ] || umount -l "$other"
-	done < <(cat /proc/self/mounts)
-	top 1
-	says 'no tree is mounted'
-	start -o host=here
-	top 0
-	like 'first line' "$(head -n 1 "$d/out")" 'host here'
-}
-
-case_without_a_name_several_trees_are_listed() {
-	local other
-	start -o fsname=first
-	for other in 'another tree' $'l\e[2Jne'; do
-		mkdir "$d/$other"
-		"$RATEFS" -o fsname=second local "$d/$other"
-	done
-	top 1
-	says 'more than one tree is mounted: name a MOUNTPOINT, one of'
-	grep -qxF "    $m  (first)" "$d/err" || fail "$(cat "$d/err")"
-	grep -qxF "    $d/another tree  (second)" "$d/err" || fail "$(cat "$d/err")"
-	grep -qxF "    $d/l?[2Jne  (second)" "$d/err" || fail "$(cat "$d/err")"
-	for other in 'another tree' $'l\e[2Jne'; do
-		top 0 "$d/$other"
-		fusermount3 -u "$d/$other"
-	done
-}
-
 case_a_path_that_is_no_tree_is_refused() {
 	top 1 "$d"
 	says 'not a mounted tree'
