@@ -397,7 +397,8 @@ static void print_usage(void)
 	       "    -f FORMAT           of a line, with $time, $limiter, $key and $cost;\n"
 	       "                        default '" LOG_FORMAT_DEFAULT "'; combined is nginx's\n"
 	       "    -l LIMITER          of lines without $limiter\n"
-	       "    -w DURATION         that a reader waits at most\n"
+	       "    -w, --within DURATION\n"
+	       "                        that a reader waits at most\n"
 	       "    -h, --help          print this\n");
 }
 
@@ -485,6 +486,7 @@ int simulate_main(int argc, char *argv[])
 		{"from-log", required_argument, NULL, 'L'},
 		{"help", no_argument, NULL, 'h'},
 		{"load", required_argument, NULL, 'o'},
+		{"within", required_argument, NULL, 'w'},
 		{NULL, 0, NULL, 0},
 	};
 	static struct load loads[LOADS_MAX];

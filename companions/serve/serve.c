@@ -13,6 +13,7 @@
 
 #include <err.h>
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
@@ -220,15 +221,19 @@ static const char *default_address(void)
 
 int serve_main(int argc, char *argv[])
 {
+	static const struct option options[] = {
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
 	const char *mountpoint;
 	char only[PATH_MAX];
 	int option, top;
 
-	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		print_usage();
-		return EXIT_SUCCESS;
-	}
-	while ((option = getopt(argc, argv, "l:")) >= 0) {
+	while ((option = getopt_long(argc, argv, "l:h", options, NULL)) >= 0) {
+		if (option == 'h') {
+			print_usage();
+			return EXIT_SUCCESS;
+		}
 		if (option != 'l')
 			return companion_usage();
 		if (serve.address_count == ADDRESSES_MAX) {

@@ -79,7 +79,7 @@ case_a_reader_that_allows_less_time_is_refused() {
 	limits '[orders]' rate=1/s
 	every 0 10 'orders 1' | simulate 0 -w 4s
 	row orders at_once=1 waited=4 within=5 tokens=5 most_s=4.000
-	every 0 10 'orders 1' | simulate 0 -w 0
+	every 0 10 'orders 1' | simulate 0 --within 0
 	row orders at_once=1 waited=0 within=9
 }
 
