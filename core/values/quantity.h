@@ -25,10 +25,11 @@ enum { QUANTITY_TEXT = 64 };
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
 /* Texts of refusals of a word that is not understood. */
+#define SUFFIX_NAMES "k M G T Ki Mi Gi Ti"
 #define PERIOD_NAMES "ns us ms s min h d"
 #define RATE_WHY                                                                 \
 	"not a rate: NUMBER[SUFFIX]/PERIOD such as 500/s, 2GiB/min or 1000/90s " \
-	"(PERIOD: " PERIOD_NAMES "), or max, or 0"
+	"(SUFFIX: " SUFFIX_NAMES "; PERIOD: " PERIOD_NAMES "), or max, or 0"
 #define DURATION_WHY \
 	"not a duration: such as 200ms, 15s or 1h (" PERIOD_NAMES "), or a number of seconds"
 

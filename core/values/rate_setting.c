@@ -1,6 +1,7 @@
 /* rate_setting - the values of `rate` and `key_rate`, see rate_setting.h. */
 #include "core/values/rate_setting.h"
 #include "core/values/calendar.h"
+#include "core/values/rate_guess.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,15 +10,22 @@
 static const char TOGETHER_WHY[] =
 	"more than 8 limits: rate, and the units and windows of key_rate";
 
-/* Returns why @text is no rate, of which rate_parse_limit() said @err. */
-static const char *why_no_rate(int err, const char *text)
+/* Says in @why why @text is no rate, of which rate_parse_limit() said @err. */
+static void explain_no_rate(int err, const char *text, char why[ERROR_TEXT])
 {
-	if (err == -EINVAL)
-		return RATE_WHY;
-	if (strchr(text, ','))
-		return "out of bounds: a strict window has a whole number of tokens, 1 to 1e13, "
-		       "such as 10/60s,strict";
-	return "out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
+	char guess[QUANTITY_TEXT];
+
+	if (err != -EINVAL)
+		snprintf(why, ERROR_TEXT, "%s",
+			 strchr(text, ',')
+				 ? "out of bounds: a strict window has a whole number of tokens, 1 "
+				   "to 1e13, such as 10/60s,strict"
+				 : "out of bounds, or too fine: a rate is 0, max, or 1/26d to "
+				   "1000000000000/s");
+	else if (rate_guess(text, guess))
+		snprintf(why, ERROR_TEXT, RATE_WHY "; did you mean %s?", guess);
+	else
+		snprintf(why, ERROR_TEXT, RATE_WHY);
 }
 
 const char *rate_setting_burst_why(int err)
@@ -30,11 +38,11 @@ const char *rate_setting_burst_why(int err)
 static int refuse_part(int err, char error[ERROR_TEXT], const char *text, const char *part,
 		       const char *why)
 {
-	char sentence[ERROR_TEXT / 2];
+	char sentence[ERROR_TEXT];
 
 	if (!strcmp(text, part))
 		return text_refuse(err, error, text, why);
-	snprintf(sentence, sizeof(sentence), "'%.80s' is %.160s", part, why);
+	snprintf(sentence, sizeof(sentence), "'%.80s' is %.240s", part, why);
 	return text_refuse(err, error, text, sentence);
 }
 
@@ -66,7 +74,7 @@ static int parse_limit(const char *text, const char *word, struct limit *limit,
 	const char *equals = *word != '=' ? strchr(word, '=') : NULL;
 	const char *number = equals ? equals + 1 : word;
 	const char *colon = strchr(number, ':');
-	char rate[SETTING_TEXT];
+	char rate[SETTING_TEXT], why[ERROR_TEXT];
 	int err;
 
 	*limit = (struct limit){0};
@@ -77,8 +85,10 @@ static int parse_limit(const char *text, const char *word, struct limit *limit,
 	snprintf(rate, sizeof(rate), "%.*s", colon ? (int)(colon - number) : SETTING_TEXT - 1,
 		 number);
 	err = rate_parse_limit(rate, &limit->rate);
-	if (err)
-		return refuse_part(err, error, text, word, why_no_rate(err, rate));
+	if (err) {
+		explain_no_rate(err, rate, why);
+		return refuse_part(err, error, text, word, why);
+	}
 	if (equals && rate_is_unlimited(&limit->rate))
 		return text_refuse(-EINVAL, error, text, "max has no unit");
 	if (!colon)
@@ -207,9 +217,9 @@ void rate_setting_print(const struct settings *settings, char text[SETTING_TEXT]
 /* Parses @text, a key_rate without a unit and without windows of the calendar. */
 static int parse_plain_key_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	int err;
+	int err = rate_parse_limit(text, &settings->key_rate);
+	char why[ERROR_TEXT];
 
-	err = rate_parse_limit(text, &settings->key_rate);
 	if (!err) {
 		settings->key_unit_count = 0;
 		return 0;
@@ -217,7 +227,8 @@ static int parse_plain_key_rate(const char *text, struct settings *settings, cha
 	if (err == -EINVAL && strpbrk(text, ": \t\n"))
 		return text_refuse(err, error, text,
 				   "a key has one rate, such as 10/s; its burst is key_burst");
-	return text_refuse(err, error, text, why_no_rate(err, text));
+	explain_no_rate(err, text, why);
+	return text_refuse(err, error, text, why);
 }
 
 /* Checks that limit @i of @limits may be one of a key. */
