@@ -76,7 +76,7 @@ case_paths_that_cannot_be_are_refused() {
 }
 
 case_without_any_server_the_addresses_tried_are_named() {
-	cannot 1 'no coordinator within 10 s: tried nobody.invalid,127.0.0.1:1' \
+	cannot 1 'no coordinator within 10 s: tried nobody.invalid,127.0.0.1:1 .*-o nowait' \
 		zk://nobody.invalid,127.0.0.1:1/x "$m"
 }
 
