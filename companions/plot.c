@@ -36,6 +36,7 @@ struct plot {
 	const char *file;	      /* NULL: standard output */
 	bool data;		      /* as text, without gnuplot */
 	bool stacked;		      /* one limiter with its children */
+	bool cut;		      /* a limiter went away before the end */
 };
 
 static void print_value(FILE *out, double value)
@@ -65,17 +66,26 @@ static void print_data(const struct recording *recording, FILE *out)
 	}
 }
 
-/* Starts gnuplot, which draws into @file. 0 with the stream for its script; -1 after a message. */
+/*
+ * Starts gnuplot, which draws into @file. The signals that end the recording do nothing to it: it
+ * ends with its script. 0 with the stream for that; -1 after a message.
+ */
 static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 {
 	static char name[] = "gnuplot", *const command[] = {name, NULL};
+	sigset_t signals, before;
 	int ends[2], err;
 
 	if (pipe2(ends, O_CLOEXEC)) {
 		warn("no pipe");
 		return -1;
 	}
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, &before);
 	err = child_start(command, ends[0], file, -1, gnuplot);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(ends[0]);
 	*script = err ? NULL : fdopen(ends[1], "w");
 	if (*script)
@@ -89,6 +99,13 @@ static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 	return -1;
 }
 
+/* Records until the end, or until a limiter goes away. -1 after a message: there is nothing. */
+static int record(struct plot *plot)
+{
+	plot->cut = recording_take(&plot->recording);
+	return plot->recording.rounds > 1 ? 0 : -1;
+}
+
 /* 0, or -1 after a message. */
 static int draw_plot(struct plot *plot, int file)
 {
@@ -99,7 +116,7 @@ static int draw_plot(struct plot *plot, int file)
 	if (start_gnuplot(file, &gnuplot, &script))
 		return -1;
 	signal(SIGPIPE, SIG_IGN); /* it may end before it has read everything */
-	err = recording_take(&plot->recording);
+	err = record(plot);
 	if (!err)
 		draw_script(&plot->recording, plot->file, plot->stacked, script);
 	if (fclose(script) && !err) {
@@ -119,7 +136,7 @@ static int write_data(struct plot *plot, int file)
 {
 	int copy = fcntl(file, F_DUPFD_CLOEXEC, 0);
 	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
-	int err = out ? recording_take(&plot->recording) : -1;
+	int err = out ? record(plot) : -1;
 
 	if (!err)
 		print_data(&plot->recording, out);
@@ -142,7 +159,7 @@ static int record_and_write(struct plot *plot)
 	err = plot->data ? write_data(plot, output.file) : draw_plot(plot, output.file);
 	if (output_file_end(&output, !err))
 		err = -1;
-	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+	return err || plot->cut ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /* Appends the children of the one limiter to it. 0, or -1 after a message. */
@@ -181,6 +198,8 @@ static int run(struct plot *plot)
 	int status = EXIT_FAILURE;
 
 	plot->recording.limiters = plot->limiters;
+	if (isatty(STDERR_FILENO) && (plot->file || !plot->data))
+		plot->recording.hint = plot->data ? "Ctrl-C ends it" : "Ctrl-C draws now";
 	if (!plot->stacked || !add_children(plot))
 		status = record_and_write(plot);
 	recording_free(&plot->recording);

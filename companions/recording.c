@@ -1,19 +1,29 @@
 /* recording - samples of some limiters, see recording.h. */
 #include "companions/recording.h"
 #include "companions/companion.h"
+#include "companions/terminal.h"
 
 #include "core/values/quantity.h"
 
 #include <err.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <locale.h>
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { COLUMNS_DEFAULT = 80 };
+
+static volatile sig_atomic_t ended; /* by a signal */
 
 static const struct {
 	const char *name;
@@ -34,13 +44,75 @@ const char *recording_name(enum column column)
 	return COLUMNS[column].name;
 }
 
-/* Says why @path gives no sample: @err. */
-static void complain(const char *path, int err)
+static void take_signal(int number)
+{
+	ended = number;
+}
+
+/*
+ * Lets signals end the recording, but for those that are ignored. A second SIGINT has its default
+ * action; timeout(1) sends each signal twice.
+ */
+static void take_signals(sigset_t *ours)
+{
+	struct sigaction action = {.sa_handler = take_signal}, before;
+	static const struct {
+		int number;
+		unsigned int flags;
+	} SIGNALS[] = {{SIGINT, SA_RESTART | SA_RESETHAND}, {SIGTERM, SA_RESTART}};
+
+	sigemptyset(ours);
+	for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(SIGNALS[0]); i++) {
+		action.sa_flags = (int)SIGNALS[i].flags;
+		sigaddset(ours, SIGNALS[i].number);
+		if (!sigaction(SIGNALS[i].number, NULL, &before) && before.sa_handler != SIG_IGN)
+			sigaction(SIGNALS[i].number, &action, NULL);
+	}
+}
+
+/* Returns how many cells a line on the terminal has that does not wrap. */
+static unsigned int line_cells(void)
+{
+	struct winsize size;
+	bool known = !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col;
+
+	return (known ? size.ws_col : COLUMNS_DEFAULT) - 1U;
+}
+
+/* Shows for how long it has been recorded, in place of what was shown before. */
+static void show_progress(const struct recording *recording, uint64_t time_ns)
+{
+	const char *path = recording->limiters[0], *slash = strrchr(path, '/');
+	char called[NAME_MAX + 1], text[2 * NAME_MAX], line[2 * NAME_MAX];
+
+	if (recording->count == 1)
+		terminal_cut(slash ? slash + 1 : path, NAME_MAX, called, sizeof(called));
+	else
+		snprintf(called, sizeof(called), "%zu limiters", recording->count);
+	snprintf(text, sizeof(text), "recording %s: %" PRIu64 " of %g s, %s", called,
+		 time_ns / NSEC_PER_SEC, (double)recording->time_ns / NSEC_PER_SEC,
+		 recording->hint);
+	terminal_cut(text, line_cells(), line, sizeof(line));
+	fprintf(stderr, "\r%s", line);
+}
+
+static void hide_progress(const struct recording *recording)
+{
+	if (recording->hint)
+		fprintf(stderr, "\r%*s\r", (int)line_cells(), "");
+}
+
+/* Says why @path gives no sample in the round that is taken: @err. */
+static void complain(const struct recording *recording, const char *path, int err)
 {
 	char file[PATH_MAX];
 
+	hide_progress(recording);
 	snprintf(file, sizeof(file), "%.*s/metrics", PATH_MAX - 16, path);
-	if (err != -ENOENT || access(path, F_OK))
+	if (recording->rounds)
+		warnx("%s: %s; it was recorded for %.1f s", path, strerror(-err),
+		      recording_seconds(recording, recording->rounds - 1));
+	else if (err != -ENOENT || access(path, F_OK))
 		warnx("%s: %s", path, strerror(-err));
 	else if (access(file, F_OK))
 		warnx("%s: not a limiter: it has no file stat", path);
@@ -59,10 +131,11 @@ static int take_round(struct recording *recording, uint64_t began_ns)
 		int err = sample_read(recording->limiters[i], &round[i]);
 
 		if (err) {
-			complain(recording->limiters[i], err);
+			complain(recording, recording->limiters[i], err);
 			return -1;
 		}
 		if (isnan(round[i].values[STAT_GRANTED])) {
+			hide_progress(recording);
 			warnx("%s: not a limiter: its stat has no granted", recording->limiters[i]);
 			return -1;
 		}
@@ -71,17 +144,20 @@ static int take_round(struct recording *recording, uint64_t began_ns)
 	return 0;
 }
 
-static void sleep_until(uint64_t due_ns)
+/* Waits until @due_ns, or until a signal ends the recording. */
+static void wait_until(uint64_t due_ns, const sigset_t *ours)
 {
-	uint64_t now_ns;
+	uint64_t now_ns = companion_now_ns();
+	uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+	struct timespec left = {.tv_sec = (time_t)(left_ns / NSEC_PER_SEC),
+				.tv_nsec = (long)(left_ns % NSEC_PER_SEC)};
+	sigset_t mask;
 
-	while ((now_ns = companion_now_ns()) < due_ns) {
-		uint64_t left_ns = due_ns - now_ns;
-		struct timespec left = {.tv_sec = (time_t)(left_ns / NSEC_PER_SEC),
-					.tv_nsec = (long)(left_ns % NSEC_PER_SEC)};
-
-		nanosleep(&left, NULL);
-	}
+	/* No signal may come between the look at what has come and the wait. */
+	sigprocmask(SIG_BLOCK, ours, &mask);
+	if (!ended)
+		ppoll(NULL, 0, &left, &mask);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
 /*
@@ -107,21 +183,40 @@ static void spread_pauses(struct recording *recording, size_t i)
 	}
 }
 
+/* Takes rounds until the time is over, a signal comes, or one fails: -1 after a message. */
 static int take_rounds(struct recording *recording)
 {
-	uint64_t began_ns = companion_now_ns(), due_ns = began_ns;
+	uint64_t began_ns = companion_now_ns(), due_ns = began_ns, now_ns;
+	uint64_t tell_ns = recording->hint ? began_ns : UINT64_MAX;
+	sigset_t ours;
 
-	while (!take_round(recording, began_ns)) {
-		due_ns += recording->interval_ns;
-		if (recording->rounds == recording->room || due_ns > began_ns + recording->time_ns)
-			return 0;
-		sleep_until(due_ns);
+	take_signals(&ours);
+	while (!ended) {
+		now_ns = companion_now_ns();
+		if (now_ns >= due_ns) {
+			if (take_round(recording, began_ns))
+				return -1;
+			due_ns += recording->interval_ns;
+			if (recording->rounds == recording->room)
+				break;
+		}
+		if (now_ns >= tell_ns) {
+			show_progress(recording, now_ns - began_ns);
+			tell_ns = now_ns + NSEC_PER_SEC - (now_ns - began_ns) % NSEC_PER_SEC;
+		}
+		wait_until(tell_ns < due_ns ? tell_ns : due_ns, &ours);
 	}
+	hide_progress(recording);
+	if (recording->rounds > 1)
+		return 0;
+	warnx("interrupted before the second sample");
 	return -1;
 }
 
 int recording_take(struct recording *recording)
 {
+	int err;
+
 	recording->room = (size_t)(recording->time_ns / recording->interval_ns) + 1;
 	recording->all = calloc(recording->room * recording->count, sizeof(*recording->all));
 	recording->at_ns = calloc(recording->room, sizeof(*recording->at_ns));
@@ -129,11 +224,11 @@ int recording_take(struct recording *recording)
 		warnx("no memory");
 		return -1;
 	}
-	if (take_rounds(recording))
-		return -1;
+	setlocale(LC_CTYPE, ""); /* of the names that are shown */
+	err = take_rounds(recording);
 	for (size_t i = 0; i < recording->count; i++)
 		spread_pauses(recording, i);
-	return 0;
+	return err;
 }
 
 void recording_free(struct recording *recording)

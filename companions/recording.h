@@ -25,6 +25,7 @@ struct recording {
 	char **limiters; /* borrowed: paths of their directories */
 	size_t count;
 	uint64_t time_ns, interval_ns; /* interval_ns is at least 1 */
+	const char *hint;	       /* what Ctrl-C does, for a line that tells; NULL: none */
 	struct sample *all;	       /* owned: @count of each round */
 	uint64_t *at_ns;	       /* owned: of each round, from the first on */
 	size_t rounds, room;	       /* there are, and could be */
@@ -34,8 +35,9 @@ struct recording {
 const char *recording_name(enum column column);
 
 /*
- * Takes samples for as long as @recording says, whose first four members are set. 0, or -1 after
- * a message; recording_free() in either case. A limiter that is none is found by the first round.
+ * Takes samples for as long as @recording says, whose members down to @hint are set; SIGINT and
+ * SIGTERM end it before. 0, or -1 after a message; @rounds of both have their samples, two at least
+ * after 0. A limiter that is none is found by the first round. recording_free() in either case.
  */
 int recording_take(struct recording *recording);
 void recording_free(struct recording *recording);

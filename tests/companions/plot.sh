@@ -56,8 +56,8 @@ case_text_can_go_to_a_file() {
 	[ ! -s "$d/out" ]
 }
 
-# records PID: that plot has begun, with a file to write.
-records() { ls -l "/proc/$1/fd" | grep -q memfd:output; }
+# records PID: that plot has begun, and SIGTERM ends the recording.
+records() { grep -q '^SigCgt:.*4000$' "/proc/$1/status"; }
 
 case_a_file_stays_as_it_is_until_another_is_whole() {
 	local status=0
@@ -65,11 +65,12 @@ case_a_file_stays_as_it_is_until_another_is_whole() {
 	echo old > "$d/samples"
 	chmod 640 "$d/samples"
 	ln -s samples "$d/link"
-	"$RATEFS" plot "$f" --data -t 1h -o "$d/samples" 2> "$d/err" &
+	"$RATEFS" plot "$f" --data -t 1h -d 1h -o "$d/samples" 2> "$d/err" &
 	eventually 20 records $!
 	kill $!
-	wait $! || status=$?
-	is 'exit status' $status 143
+	gone $! 20 || status=$?
+	is 'exit status' $status 1
+	says 'interrupted before the second sample'
 	is 'after it was interrupted' "$(cat "$d/samples")" old
 	mv "$f/stat" "$f/away"
 	plot 1 "$f" --data -t 1h -o "$d/link"
@@ -244,17 +245,60 @@ case_a_mount_point_is_no_limiter() {
 	[ ! -e "$d/image.svg" ] || fail 'an empty file is left'
 }
 
-case_a_limiter_that_goes_away_ends_it() {
+# on_screen SCENARIO PATH: of screen.py, in $d.
+on_screen() {
+	(cd "$d" && timeout 50 python3 "$CASES/screen.py" "$1" "$RATEFS" "$2")
+}
+
+case_signals_end_the_recording_and_it_is_drawn() {
+	fake
+	on_screen draws_on_signals "$f"
+}
+
+case_the_progress_fits_the_terminal() {
+	fake
+	on_screen tells_progress "$f"
+}
+
+# waiting_gnuplot: one that reads its script, and then waits for $d/go.
+waiting_gnuplot() {
+	mkdir "$d/bin"
+	cat > "$d/bin/gnuplot" <<- END
+		#!/bin/bash
+		echo \$\$ > "$d/gnuplot"
+		cat > "$d/script"
+		echo script >&2
+		until [ -e "$d/go" ] || ! kill -0 \$PPID; do sleep 0.05; done
+	END
+	chmod +x "$d/bin/gnuplot"
+	PATH=$d/bin:$PATH
+}
+
+case_a_second_control_c_ends_it_at_once() {
+	fake
+	waiting_gnuplot
+	on_screen ends_at_once "$f"
+	eventually 20 eval '! alive "$(cat "$d/gnuplot")"'
+	[ ! -e "$d/image.svg" ] || fail 'a file is left'
+}
+
+case_a_second_sigterm_does_nothing_as_timeout_sends_it_twice() {
 	local status=0
+	fake
+	waiting_gnuplot
+	"$RATEFS" plot "$f" -t 100ms -d 50ms -o "$d/image.svg" 2> "$d/err" &
+	eventually 20 grep -qx script "$d/err"
+	kill $! "$(cat "$d/gnuplot")"
+	kill $! "$(cat "$d/gnuplot")"
+	: > "$d/go"
+	gone $! 20 || status=$?
+	is "exit status ($(cat "$d/err"))" $status 0
+}
+
+case_a_limiter_that_goes_away_ends_it() {
 	start
 	limiter orders
-	"$RATEFS" plot "$m/orders" --data -t 1h -d 50ms -o "$d/samples" 2> "$d/err" &
-	eventually 20 records $!
-	rmdir "$m/orders"
-	gone $! 20 || status=$?
-	is 'exit status' $status 1
-	says 'orders: (No such file|No such device)'
-	[ ! -e "$d/samples" ] || fail 'a file is left'
+	on_screen draws_what_went_away "$m/orders"
 }
 
 case_wrong_arguments_are_refused() {

@@ -216,4 +216,56 @@ def interrupt_once(binary, path):
     check("exit status", screen.end(), 0)
 
 
+def plot(binary, path, *options, **size):
+    """With two samples at least, to be drawn in an hour."""
+    screen = Screen(binary, "plot", path, "-t", "1h", "-d", "50ms", "-o", "image.svg", **size)
+    screen.expect("1 of 3600 s")
+    return screen
+
+
+def takes_image():
+    check("end of the image", open("image.svg", encoding="utf-8").read()[-8:], "</svg>\n\n")
+    os.remove("image.svg")
+
+
+def draws_on_signals(binary, path):
+    screen = plot(binary, path)
+    screen.send("\x03")
+    check("status after Control-C", screen.end(), 0)
+    takes_image()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        screen = plot(binary, path)
+        os.kill(screen.child, number)
+        check("status after a signal", screen.end(), 0)
+        takes_image()
+
+
+def tells_progress(binary, path):
+    screen = Screen(binary, "plot", path, path, "-t", "1h", "-o", "image.svg")
+    screen.expect("\rrecording 2 limiters: 0 of 3600 s, Ctrl-C draws now\r")
+    screen.send("\x03")
+    screen.end()
+    screen = plot(binary, path, columns=40)
+    screen.expect("\rrecording fake: 2 of 3600 s, Ctrl-C dra\r")
+    screen.send("\x03")
+    screen.end()
+    check("line at the end", screen.text[-41:], f"\r{'':39}\r")
+
+
+def ends_at_once(binary, path):
+    screen = plot(binary, path)
+    screen.send("\x03")
+    screen.expect("script")
+    screen.send("\x03")
+    check("status", screen.end(), -signal.SIGINT)
+
+
+def draws_what_went_away(binary, path):
+    screen = plot(binary, path)
+    os.rmdir(path)
+    screen.expect(r"\r +\rratefs plot: .*orders: No such .*; it was recorded for \d+\.\d s\r")
+    check("status", screen.end(), 1)
+    takes_image()
+
+
 globals()[sys.argv[1]](*sys.argv[2:])
