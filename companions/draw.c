@@ -57,16 +57,15 @@ static const struct {
 	const char *title;
 	double scale;  /* of the values */
 	bool whole;    /* of whole things */
-	bool counted;  /* over the time before a round, and not at the round */
 	double unless; /* the panel is left out if every value is that; not a number: never */
 } PANELS[] = {
-	{COLUMN_GRANTED, "granted/s, tokens", 1, false, true, (double)NAN},
-	{COLUMN_WAITING, "waiting, readers", 1, true, false, (double)NAN},
-	{COLUMN_RATE, "effective rate/s, tokens", 1, false, false, (double)INFINITY},
-	{COLUMN_THROTTLED, "throttled/s, pieces of work", 1, false, true, 0},
-	{COLUMN_DELAY, "delay of back-off, seconds", 1, false, false, 0},
-	{COLUMN_PAUSED, "pauses of back-off, % of the time", 100, false, true, 0},
-	{COLUMN_SHARE, "share of the limit, %", 100, false, false, 1},
+	{COLUMN_GRANTED, "granted/s, tokens", 1, false, (double)NAN},
+	{COLUMN_WAITING, "waiting, readers", 1, true, (double)NAN},
+	{COLUMN_RATE, "effective rate/s, tokens", 1, false, (double)INFINITY},
+	{COLUMN_THROTTLED, "throttled/s, pieces of work", 1, false, 0},
+	{COLUMN_DELAY, "delay of back-off, seconds", 1, false, 0},
+	{COLUMN_PAUSED, "pauses of back-off, % of the time", 100, false, 0},
+	{COLUMN_SHARE, "share of the limit, %", 100, false, 1},
 };
 
 enum { PANEL_COUNT = sizeof(PANELS) / sizeof(PANELS[0]) };
@@ -83,7 +82,7 @@ struct drawing {
 /* Returns what limiter @i did from @round on, until the next one; from the last one: before it. */
 static double value_of(const struct drawing *drawing, size_t i, size_t round, size_t panel)
 {
-	if (PANELS[panel].counted && round + 1 < drawing->of->rounds)
+	if (round + 1 < drawing->of->rounds)
 		round++;
 	return recording_value(drawing->of, i, round, PANELS[panel].column);
 }
@@ -123,8 +122,7 @@ static double tokens_of(const struct recording *recording, size_t i)
 
 	for (size_t round = 1; round < recording->rounds; round++)
 		sum += recording_value(recording, i, round, COLUMN_GRANTED) *
-		       (recording_seconds(recording, round) -
-			recording_seconds(recording, round - 1));
+		       (recording->seconds[round] - recording->seconds[round - 1]);
 	return sum;
 }
 
@@ -187,7 +185,7 @@ static void print_block(const struct drawing *drawing, size_t line)
 {
 	fprintf(drawing->out, "$line%zu << END\n", line);
 	for (size_t round = 0; round < drawing->of->rounds; round++) {
-		fprintf(drawing->out, "%.3f", recording_seconds(drawing->of, round));
+		fprintf(drawing->out, "%.3f", drawing->of->seconds[round]);
 		for (size_t p = 0; p < PANEL_COUNT; p++) {
 			double value = value_of(drawing, drawing->lines[line], round, p);
 
@@ -211,7 +209,7 @@ static void print_stack(const struct drawing *drawing)
 	for (size_t round = 0; round < drawing->of->rounds; round++) {
 		double sum = 0, all = 0;
 
-		fprintf(drawing->out, "%.3f", recording_seconds(drawing->of, round));
+		fprintf(drawing->out, "%.3f", drawing->of->seconds[round]);
 		for (size_t line = 1; line < drawing->count; line++) {
 			sum += value_of(drawing, drawing->lines[line], round, 0);
 			fprintf(drawing->out, "\t%.10g", sum);
@@ -325,7 +323,7 @@ static void print_head(const struct drawing *drawing, const char *file, unsigned
 		"set lmargin at screen %.5f\nset rmargin at screen %.5f\nset xrange [0:%.3f]\n"
 		"set format x ''\n",
 		(double)LEFT / WIDTH, 1 - (double)RIGHT / WIDTH,
-		recording_seconds(drawing->of, drawing->of->rounds - 1));
+		drawing->of->seconds[drawing->of->rounds - 1]);
 }
 
 /* Returns how many names of the legend stand side by side. */

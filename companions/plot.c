@@ -37,6 +37,8 @@ struct plot {
 	bool data;		      /* as text, without gnuplot */
 	bool stacked;		      /* one limiter with its children */
 	bool cut;		      /* a limiter went away before the end */
+	FILE *out;		      /* owned: of the data; NULL: not open yet */
+	int error;		      /* of it, an errno */
 };
 
 static void print_value(FILE *out, double value)
@@ -49,21 +51,45 @@ static void print_value(FILE *out, double value)
 		fprintf(out, "\t%.10g", value);
 }
 
-static void print_data(const struct recording *recording, FILE *out)
+static void print_head(FILE *out)
 {
 	fputs("limiter\tseconds", out);
 	for (enum column c = 0; c < COLUMN_COUNT; c++)
 		fprintf(out, "\t%s", recording_name(c));
-	fputc('\n', out);
+	fputs("\tunix_time\n", out);
+}
+
+static void print_last_round(const struct recording *recording, FILE *out)
+{
+	size_t round = recording->rounds - 1;
+
 	for (size_t i = 0; i < recording->count; i++) {
-		for (size_t round = 1; round < recording->rounds; round++) {
-			fprintf(out, "%s\t%.3f", recording->limiters[i],
-				recording_seconds(recording, round));
-			for (enum column c = 0; c < COLUMN_COUNT; c++)
-				print_value(out, recording_value(recording, i, round, c));
-			fputc('\n', out);
-		}
+		fprintf(out, "%s\t%.3f", recording->limiters[i], recording->seconds[round]);
+		for (enum column c = 0; c < COLUMN_COUNT; c++)
+			print_value(out, recording_value(recording, i, round, c));
+		fprintf(out, "\t%.3f\n", recording->began + recording->seconds[round]);
 	}
+}
+
+/*
+ * Writes the round that was taken last; opens the file before, when the first one tells that there
+ * are such limiters. 0, or -1 with plot->error.
+ */
+static int write_round(struct recording *recording)
+{
+	struct plot *plot = (struct plot *)recording; /* its first member */
+
+	if (recording->rounds > 1) {
+		print_last_round(recording, plot->out);
+	} else {
+		plot->out = plot->file ? fopen(plot->file, "we") : stdout;
+		if (plot->out)
+			print_head(plot->out);
+	}
+	if (plot->out && !fflush(plot->out))
+		return 0;
+	plot->error = errno;
+	return -1;
 }
 
 /*
@@ -99,13 +125,6 @@ static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 	return -1;
 }
 
-/* Records until the end, or until a limiter goes away. -1 after a message: there is nothing. */
-static int record(struct plot *plot)
-{
-	plot->cut = recording_take(&plot->recording);
-	return plot->recording.rounds > 1 ? 0 : -1;
-}
-
 /* 0, or -1 after a message. */
 static int draw_plot(struct plot *plot, int file)
 {
@@ -116,7 +135,8 @@ static int draw_plot(struct plot *plot, int file)
 	if (start_gnuplot(file, &gnuplot, &script))
 		return -1;
 	signal(SIGPIPE, SIG_IGN); /* it may end before it has read everything */
-	err = record(plot);
+	plot->cut = recording_take(&plot->recording);
+	err = plot->recording.rounds > 1 ? 0 : -1;
 	if (!err)
 		draw_script(&plot->recording, plot->file, plot->stacked, script);
 	if (fclose(script) && !err) {
@@ -131,32 +151,29 @@ static int draw_plot(struct plot *plot, int file)
 	return err;
 }
 
-/* 0, or -1 after a message. */
-static int write_data(struct plot *plot, int file)
+/* Returns an exit status. */
+static int write_data(struct plot *plot)
 {
-	int copy = fcntl(file, F_DUPFD_CLOEXEC, 0);
-	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
-	int err = out ? record(plot) : -1;
+	int err = recording_take(&plot->recording);
 
-	if (!err)
-		print_data(&plot->recording, out);
-	if (!out && copy >= 0)
-		close(copy);
-	if (!out || fclose(out)) {
-		warn("%s", plot->file ? plot->file : "standard output");
-		err = -1;
-	}
-	return err;
+	if (plot->out && fclose(plot->out) && !plot->error)
+		plot->error = errno;
+	if (!plot->error)
+		return err ? EXIT_FAILURE : EXIT_SUCCESS;
+	errno = plot->error;
+	warn("%s", plot->file ? plot->file : "standard output");
+	return EXIT_FAILURE;
 }
 
-static int record_and_write(struct plot *plot)
+/* Returns an exit status. */
+static int draw(struct plot *plot)
 {
 	struct output_file output;
 	int err = output_file_begin(&output, plot->file);
 
 	if (err)
 		return EXIT_FAILURE;
-	err = plot->data ? write_data(plot, output.file) : draw_plot(plot, output.file);
+	err = draw_plot(plot, output.file);
 	if (output_file_end(&output, !err))
 		err = -1;
 	return err || plot->cut ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -198,10 +215,11 @@ static int run(struct plot *plot)
 	int status = EXIT_FAILURE;
 
 	plot->recording.limiters = plot->limiters;
+	plot->recording.each = plot->data ? write_round : NULL;
 	if (isatty(STDERR_FILENO) && (plot->file || !plot->data))
 		plot->recording.hint = plot->data ? "Ctrl-C ends it" : "Ctrl-C draws now";
 	if (!plot->stacked || !add_children(plot))
-		status = record_and_write(plot);
+		status = plot->data ? write_data(plot) : draw(plot);
 	recording_free(&plot->recording);
 	for (size_t i = named; i < plot->recording.count; i++)
 		free(plot->limiters[i]);

@@ -35,8 +35,9 @@ static const struct {
 	[COLUMN_RATE] = {"effective_rate", STAT_RATE, false},
 	[COLUMN_SHARE] = {"share", STAT_SHARE, false},
 	[COLUMN_THROTTLED] = {"throttled_per_second", STAT_THROTTLED, true},
-	[COLUMN_PAUSED] = {"paused", STAT_PAUSED, false}, /* as spread_pauses() leaves it */
+	[COLUMN_PAUSED] = {"paused", STAT_PAUSED, false}, /* as spread_pause() has it */
 	[COLUMN_DELAY] = {"backoff_seconds", STAT_DELAY, false},
+	[COLUMN_BELOW] = {"waiting_below", STAT_BELOW, false},
 };
 
 const char *recording_name(enum column column)
@@ -111,7 +112,7 @@ static void complain(const struct recording *recording, const char *path, int er
 	snprintf(file, sizeof(file), "%.*s/metrics", PATH_MAX - 16, path);
 	if (recording->rounds)
 		warnx("%s: %s; it was recorded for %.1f s", path, strerror(-err),
-		      recording_seconds(recording, recording->rounds - 1));
+		      recording->seconds[recording->rounds - 1]);
 	else if (err != -ENOENT || access(path, F_OK))
 		warnx("%s: %s", path, strerror(-err));
 	else if (access(file, F_OK))
@@ -121,24 +122,63 @@ static void complain(const struct recording *recording, const char *path, int er
 		      path);
 }
 
+/*
+ * Returns which part of @seconds passed in pauses, of the counter of their seconds @before and
+ * @now. It has a pause as a whole when it begins, and loses what is left of one that is cut short;
+ * @owed is what is left.
+ */
+static double spread_pause(double before, double now, double seconds, double *owed)
+{
+	double part;
+
+	*owed = fmax(*owed + now - before, 0); /* 0 as well where one is not told */
+	if (isnan(now))
+		return now;
+	part = fmin(*owed / seconds, 1);
+	*owed -= part * seconds;
+	return part;
+}
+
+/* Puts what limiter @i did in the @seconds up to sample @now into the round that is taken. */
+static void put_values(struct recording *recording, size_t i, const struct sample *now,
+		       double seconds)
+{
+	double *to = recording->values + (recording->rounds * recording->count + i) * COLUMN_COUNT;
+	const struct sample *before = &recording->last[i];
+
+	for (enum column c = 0; c < COLUMN_COUNT; c++) {
+		to[c] = now->values[COLUMNS[c].id];
+		/* Made anew in between, it counts from 0. */
+		if (COLUMNS[c].counter)
+			to[c] = (to[c] - fmin(before->values[COLUMNS[c].id], to[c])) / seconds;
+	}
+	to[COLUMN_PAUSED] = spread_pause(before->values[STAT_PAUSED], to[COLUMN_PAUSED], seconds,
+					 &recording->owed[i]);
+}
+
 /* Takes one sample of each limiter. 0, or -1 after a message. */
 static int take_round(struct recording *recording, uint64_t began_ns)
 {
-	struct sample *round = recording->all + recording->rounds * recording->count;
+	size_t round = recording->rounds;
 
-	recording->at_ns[recording->rounds] = companion_now_ns() - began_ns;
+	recording->seconds[round] = (double)(companion_now_ns() - began_ns) / NSEC_PER_SEC;
 	for (size_t i = 0; i < recording->count; i++) {
-		int err = sample_read(recording->limiters[i], &round[i]);
+		struct sample now;
+		int err = sample_read(recording->limiters[i], &now);
 
 		if (err) {
 			complain(recording, recording->limiters[i], err);
 			return -1;
 		}
-		if (isnan(round[i].values[STAT_GRANTED])) {
+		if (isnan(now.values[STAT_GRANTED])) {
 			hide_progress(recording);
 			warnx("%s: not a limiter: its stat has no granted", recording->limiters[i]);
 			return -1;
 		}
+		if (round)
+			put_values(recording, i, &now,
+				   recording->seconds[round] - recording->seconds[round - 1]);
+		recording->last[i] = now;
 	}
 	recording->rounds++;
 	return 0;
@@ -160,29 +200,6 @@ static void wait_until(uint64_t due_ns, const sigset_t *ours)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
-/*
- * Turns the seconds so far of limiter @i into the part of each round. The counter has a pause as a
- * whole when it begins, and loses what is left of one that is cut short.
- */
-static void spread_pauses(struct recording *recording, size_t i)
-{
-	double before = recording->all[i].values[STAT_PAUSED], owed = 0;
-
-	for (size_t round = 1; round < recording->rounds; round++) {
-		double *value = &recording->all[round * recording->count + i].values[STAT_PAUSED];
-		double seconds = recording_seconds(recording, round) -
-				 recording_seconds(recording, round - 1);
-		double now = *value;
-
-		owed = fmax(owed + now - before, 0); /* 0 as well where one is not told */
-		before = now;
-		if (isnan(now))
-			continue;
-		*value = fmin(owed / seconds, 1);
-		owed -= *value * seconds;
-	}
-}
-
 /* Takes rounds until the time is over, a signal comes, or one fails: -1 after a message. */
 static int take_rounds(struct recording *recording)
 {
@@ -196,6 +213,10 @@ static int take_rounds(struct recording *recording)
 		if (now_ns >= due_ns) {
 			if (take_round(recording, began_ns))
 				return -1;
+			if (recording->each && recording->each(recording)) {
+				hide_progress(recording);
+				return -1;
+			}
 			due_ns += recording->interval_ns;
 			if (recording->rounds == recording->room)
 				break;
@@ -213,47 +234,42 @@ static int take_rounds(struct recording *recording)
 	return -1;
 }
 
+static double time_of_day(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / NSEC_PER_SEC;
+}
+
 int recording_take(struct recording *recording)
 {
-	int err;
+	size_t room = (size_t)(recording->time_ns / recording->interval_ns) + 1;
 
-	recording->room = (size_t)(recording->time_ns / recording->interval_ns) + 1;
-	recording->all = calloc(recording->room * recording->count, sizeof(*recording->all));
-	recording->at_ns = calloc(recording->room, sizeof(*recording->at_ns));
-	if (!recording->all || !recording->at_ns) {
+	recording->room = room;
+	recording->seconds = calloc(room, sizeof(*recording->seconds));
+	recording->values = calloc(room * recording->count, COLUMN_COUNT * sizeof(double));
+	recording->last = calloc(recording->count, sizeof(*recording->last));
+	recording->owed = calloc(recording->count, sizeof(*recording->owed));
+	if (!recording->seconds || !recording->values || !recording->last || !recording->owed) {
 		warnx("no memory");
 		return -1;
 	}
 	setlocale(LC_CTYPE, ""); /* of the names that are shown */
-	err = take_rounds(recording);
-	for (size_t i = 0; i < recording->count; i++)
-		spread_pauses(recording, i);
-	return err;
+	recording->began = time_of_day();
+	return take_rounds(recording);
 }
 
 void recording_free(struct recording *recording)
 {
-	free(recording->all);
-	free(recording->at_ns);
-}
-
-double recording_seconds(const struct recording *recording, size_t round)
-{
-	return (double)recording->at_ns[round] / NSEC_PER_SEC;
+	free(recording->seconds);
+	free(recording->values);
+	free(recording->last);
+	free(recording->owed);
 }
 
 double recording_value(const struct recording *recording, size_t i, size_t round,
 		       enum column column)
 {
-	const struct sample *now = &recording->all[round * recording->count + i];
-	const struct sample *before = now - recording->count;
-	enum stat_id id = COLUMNS[column].id;
-	double value = now->values[id];
-
-	if (!COLUMNS[column].counter)
-		return value;
-	/* Made anew in between, it counts from 0. */
-	value -= fmin(before->values[id], value);
-	return value /
-	       (recording_seconds(recording, round) - recording_seconds(recording, round - 1));
+	return recording->values[(round * recording->count + i) * COLUMN_COUNT + column];
 }

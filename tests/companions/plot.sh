@@ -26,14 +26,49 @@ case_samples_are_written_as_text() {
 	waiting mail 1
 	plot 0 "$m/orders" "$m/mail" --data -t 500ms -d 100ms
 	is names "$(head -n 1 "$d/out" | tr '\t' ' ')" "$(echo limiter seconds granted_per_second \
-		waiting effective_rate share throttled_per_second paused backoff_seconds)"
-	is 'columns' "$(awk -F '\t' '{ print NF }' "$d/out" | sort -u)" 9
+		waiting effective_rate share throttled_per_second paused backoff_seconds \
+		waiting_below unix_time)"
+	is 'columns' "$(awk -F '\t' '{ print NF }' "$d/out" | sort -u)" 11
 	is 'rate of orders' "$(awk -F '\t' -v l="$m/orders" '$1 == l { print $5 }' "$d/out" |
 		sort -u)" 5
 	is 'waiting of mail' "$(awk -F '\t' -v l="$m/mail" '$1 == l { print $4 }' "$d/out" |
 		sort -u)" 1
-	is 'samples of each' "$(awk 'NR > 1 { print $1 }' "$d/out" | uniq -c |
-		awk '{ print $1 }')" $'5\n5'
+	is 'samples' "$(awk -v m="$m/" 'NR > 1 { sub(m, ""); print $1 }' "$d/out" |
+		paste -sd ' ')" 'orders mail orders mail orders mail orders mail orders mail'
+	is 'times' "$(awk -F '\t' 'NR > 1 { printf "%.2f\n", $11 - $2 }' "$d/out" |
+		sort -u | wc -l)" 1
+	[ "$(awk -F '\t' -v now="$(date +%s)" 'NR == 2 { print ($11 <= now + 1 &&
+		$11 > now - 3600) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+}
+
+case_readers_below_are_counted() {
+	start
+	empty api
+	limiter api/orders
+	reader api/orders/token
+	waiting api/orders 1
+	plot 0 "$m/api" --data -t 200ms -d 100ms
+	is 'waiting, and below' "$(awk -F '\t' 'NR > 1 { print $4, $10 }' "$d/out" | sort -u)" '0 1'
+}
+
+# Two whole rounds at least are in FILE.
+has_rounds() { [ -s "$1" ] && [ "$(wc -l < "$1")" -gt 2 ]; }
+
+case_each_round_of_the_text_is_written_as_it_is_taken() {
+	local status=0
+	fake
+	"$RATEFS" plot "$f" --data -t 1h -d 50ms > "$d/samples" &
+	eventually 20 has_rounds "$d/samples"
+	kill -9 $!
+	gone $! 20 || status=$?
+	is 'exit status' $status 137
+	is 'columns' "$(awk -F '\t' '{ print NF }' "$d/samples" | sort -u)" 11
+	"$RATEFS" plot "$f" --data -t 1h -d 50ms -o "$d/more" &
+	eventually 20 has_rounds "$d/more"
+	kill $!
+	gone $! 20
+	{ timeout 40 "$RATEFS" plot "$f" --data -t 1h -d 50ms || :; } | head -n 3 > "$d/few"
+	is 'lines of a pipe that is closed' "$(wc -l < "$d/few")" 3
 }
 
 case_counters_become_rates() {
@@ -60,36 +95,44 @@ case_text_can_go_to_a_file() {
 records() { grep -q '^SigCgt:.*4000$' "/proc/$1/status"; }
 
 case_a_file_stays_as_it_is_until_another_is_whole() {
-	local status=0
+	local status=0 file=$d/image.svg
 	fake
-	echo old > "$d/samples"
-	chmod 640 "$d/samples"
-	ln -s samples "$d/link"
-	"$RATEFS" plot "$f" --data -t 1h -d 1h -o "$d/samples" 2> "$d/err" &
+	seq 10000 > "$file"
+	chmod 640 "$file"
+	ln -s image.svg "$d/link.svg"
+	"$RATEFS" plot "$f" -t 1h -d 1h -o "$file" 2> "$d/err" &
 	eventually 20 records $!
 	kill $!
 	gone $! 20 || status=$?
 	is 'exit status' $status 1
 	says 'interrupted before the second sample'
-	is 'after it was interrupted' "$(cat "$d/samples")" old
+	is 'after it was interrupted' "$(tail -n 1 "$file")" 10000
 	mv "$f/stat" "$f/away"
-	plot 1 "$f" --data -t 1h -o "$d/link"
-	is 'after it failed' "$(cat "$d/samples")" old
+	plot 1 "$f" -t 1h -o "$d/link.svg"
+	is 'after it failed' "$(tail -n 1 "$file")" 10000
 	mv "$f/away" "$f/stat"
-	plot 0 "$f" --data -t 200ms -d 100ms -o "$d/link"
-	is lines "$(wc -l < "$d/samples")" 3
-	is 'mode and type' "$(stat -c %a "$d/samples") $(stat -c %F "$d/link")" '640 symbolic link'
-	seq 1000 > "$d/samples"
-	plot 0 "$f" --data -t 200ms -d 100ms -o "$d/samples"
-	is 'lines in place of more' "$(wc -l < "$d/samples")" 3
-	ln -sf ahead "$d/link"
-	plot 0 "$f" --data -t 200ms -d 100ms -o "$d/link"
-	is 'lines where no file was' "$(wc -l < "$d/ahead")" 3
+	plot 0 "$f" -t 200ms -d 100ms -o "$d/link.svg"
+	image "$file" granted/s
+	is 'mode and type' "$(stat -c %a "$file") $(stat -c %F "$d/link.svg")" '640 symbolic link'
+	ln -sf ahead.svg "$d/link.svg"
+	plot 0 "$f" -t 200ms -d 100ms -o "$d/link.svg"
+	image "$d/ahead.svg" granted/s
+	plot 1 "$f" -t 1h -o "$d/nowhere/image.svg"
+	(umask 037 && plot 0 "$f" -t 200ms -d 100ms -o "$d/new.svg")
+	is 'mode of a new one' "$(stat -c %a "$d/new.svg")" 640
+	is 'what is there' "$(cd "$d" && ls -d ./*.svg)" \
+		$'./ahead.svg\n./image.svg\n./link.svg\n./new.svg'
+}
+
+case_a_text_stays_if_there_is_no_such_limiter() {
+	fake
+	echo old > "$d/samples"
+	plot 1 "$d/nowhere" --data -t 1h -o "$d/samples"
+	is 'after it failed' "$(cat "$d/samples")" old
 	plot 1 "$f" --data -t 1h -o "$d/nowhere/"
 	plot 1 "$f" --data -t 1h -o ''
-	(umask 037 && plot 0 "$f" --data -t 200ms -d 100ms -o "$d/new")
-	is 'mode of a new one' "$(stat -c %a "$d/new")" 640
-	is 'what is there' "$(cd "$d" && ls -d link* new* samples*)" $'link\nnew\nsamples'
+	plot 0 "$f" --data -t 200ms -d 100ms -o "$d/samples"
+	is lines "$(wc -l < "$d/samples")" 3
 }
 
 case_a_file_that_is_none_of_its_own_stays() {
@@ -162,7 +205,7 @@ case_children_are_stacked() {
 	image "$d/image.svg" "$m/api" 'of <1>' 'of <9>' '1 others' 'its own readers' \
 		- "$m/api/of" 'rare'
 	plot 0 "$m/api" --children --data -t 200ms -d 100ms
-	is 'limiters' "$(awk -F '\t' 'NR > 1 { print $1 }' "$d/out" | uniq | wc -l)" 11
+	is 'limiters' "$(awk -F '\t' 'NR > 1 { print $1 }' "$d/out" | sort -u | wc -l)" 11
 }
 
 case_children_are_of_one_limiter_and_not_too_many() {
@@ -228,11 +271,11 @@ case_a_path_that_is_no_limiter_is_refused() {
 	says 'nowhere: No such file'
 	plot 1 "$d" --data -t 1h
 	says "$d: not a limiter: it has no file stat"
+	plot 1 "$f" --data -t 1h -o "$d/nowhere/samples"
+	says 'nowhere/samples: No such file'
 	: > "$f/stat"
 	plot 1 "$f" --data -t 1h
 	says 'not a limiter'
-	plot 1 "$f" --data -t 1h -o "$d/nowhere/samples"
-	says 'nowhere/samples: No such file'
 }
 
 case_a_mount_point_is_no_limiter() {
