@@ -9,6 +9,7 @@
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +23,10 @@ struct end {
 	struct host_caps *caps; /* owned; NULL: it was not read */
 };
 
-/* The caps in a version of the node of a host that is counted: some. */
+/* The content of a version of the node of a host that is counted. */
 struct heard {
 	char hid[HID_TEXT];
+	char name[sizeof((struct host_record){0}.name)];
 	int32_t version;
 	struct host_caps caps;
 };
@@ -113,7 +115,7 @@ static void follow_membership(struct fleet *fleet)
 		neighbour->looks = membership_looks(fleet);
 }
 
-/* Returns what was heard of host @hid; NULL: no caps. */
+/* Returns what was heard of host @hid; NULL: nothing. */
 static struct heard *find_heard(const struct neighbour *neighbour, const char *hid)
 {
 	for (uint32_t i = 0; i < neighbour->heard_count; i++) {
@@ -131,19 +133,23 @@ static void forget_heard(struct neighbour *neighbour, const char *hid)
 		*heard = neighbour->heard[--neighbour->heard_count];
 }
 
-/* Notes the caps in the node of host @hid, as @request has read it. Without memory it has none. */
-static void hear_caps(struct neighbour *neighbour, const char *hid, const struct request *request)
+/*
+ * Notes what the node of host @hid, which is called @name, says as @request has read it. Without
+ * memory nothing was heard.
+ */
+static void hear(struct neighbour *neighbour, const char *hid, const char *name,
+		 const struct request *request)
 {
 	struct heard heard = {.version = request->version};
-	size_t size = (neighbour->heard_count + 1) * sizeof(heard);
 	struct heard *more;
 
 	forget_heard(neighbour, hid);
-	record_parse_caps(request->data, &heard.caps);
-	more = heard.caps.count ? realloc(neighbour->heard, size) : NULL;
+	more = realloc(neighbour->heard, (neighbour->heard_count + 1) * sizeof(heard));
 	if (!more)
 		return;
+	record_parse_caps(request->data, &heard.caps);
 	memcpy(heard.hid, hid, HID_TEXT);
+	snprintf(heard.name, sizeof(heard.name), "%s", name);
 	more[neighbour->heard_count++] = heard;
 	neighbour->heard = more;
 }
@@ -174,7 +180,7 @@ static void host_read(struct fleet *fleet, struct request *request)
 		ring_heard(&neighbour->ring, znode.name, request->version, renews, request->watch,
 			   fleet->clocks.waiter_ns);
 		if (renews)
-			hear_caps(neighbour, znode.name, request);
+			hear(neighbour, znode.name, record.name, request);
 		else
 			forget_heard(neighbour, znode.name);
 	} else {
@@ -248,12 +254,14 @@ static void add_end(struct neighbour *neighbour, const struct end *end)
 void neighbour_answered(struct fleet *fleet, const struct request *request)
 {
 	struct neighbour *neighbour = fleet->neighbour;
+	const char *hid = neighbour->ending.hid;
+	const struct heard *heard = find_heard(neighbour, hid);
 	bool gone = request->answer == ANSWER_NO_NODE && request->failed == OPERATION_DELETE_HOST;
 
 	if (request->answer == ANSWER_OK) {
 		fleet->counters.ended++;
-		fleet_tell(fleet, FLEET_ENDED, "host %s is silent: its right was ended",
-			   neighbour->ending.hid);
+		fleet_tell(fleet, FLEET_ENDED, "host %s (%s) is silent: its right was ended",
+			   heard ? heard->name : "?", hid);
 		garbage_add_end(fleet, neighbour->ending.hid, neighbour->ending.epoch);
 		add_end(neighbour, &neighbour->ending);
 	}

@@ -61,7 +61,8 @@ static void joined(struct fleet *fleet, const struct request *request)
 	transaction_acknowledge(fleet);
 	epoch_note(&fleet->epochs, request->zxid, fleet->clocks.waiter_ns);
 	membership_look_soon(fleet);
-	fleet_tell(fleet, FLEET_JOINED, "joined as %s", session_hid(fleet));
+	fleet_tell(fleet, FLEET_JOINED, "joined as %s (%s)", fleet->options->host,
+		   session_hid(fleet));
 	garbage_look(fleet);
 	(void)leases_extend_term(fleet, request->sent_ns);
 	caps_acknowledge(fleet);

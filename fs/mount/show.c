@@ -156,15 +156,15 @@ void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint3
 	(void)node;
 	(void)uid;
 	if (!daemon->fleet) {
-		fprintf(out, "%s 1 %" PRIu64 " 0\n", daemon->options->host,
+		fprintf(out, "%s 1 %" PRIu64 " 0 -\n", daemon->options->host,
 			daemon->engine.tree.partitions);
 		return;
 	}
 	for (host = survey_hosts(daemon->fleet); host; host = host->next) {
 		if (*host->record.name)
-			fprintf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 "\n", host->record.name,
-				host->record.weight, host->record.held,
-				survey_silent_s(daemon->fleet, host));
+			fprintf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 " %s\n",
+				host->record.name, host->record.weight, host->record.held,
+				survey_silent_s(daemon->fleet, host), host->hid);
 	}
 }
 

@@ -116,7 +116,8 @@ const struct node_row NODES[] = {
 		.name = "hosts", .place = NODE_ROOT, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_hosts,
 		.until = until_surveyed, .brief = true,
-		.help = "the hosts: name, weight, partitions held, seconds since last heard of"},
+		.help = "the hosts: name, weight, partitions held, seconds since last heard of, "
+			"id"},
 	{
 		.name = "events", .place = NODE_ROOT, .access = ACCESS_USE,
 		.cost = COST_ENDLESS,

@@ -737,7 +737,7 @@ def a_host_without_a_free_descriptor_waits_for_one(scene):
 
 def leaves_nothing_leased(fleet):
     """A tile that is leased to a host that has ended is of no use until its right is over."""
-    name = re.findall(r"joined as (\w+)", fleet.hosts[0].said())[-1]
+    name = re.findall(r"joined as \S+ \((\w+)\)", fleet.hosts[0].said())[-1]
     with fleet.ensemble.client() as client:
         leased = [node for node in below(client, f"{fleet.path}/t") if is_leased(node, name)]
     expect(not leased, f"{name} has left {leased}")

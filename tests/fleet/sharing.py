@@ -175,7 +175,7 @@ def await_ends(fleet, hosts):
     A neighbour notes in /d that a host's right is over, in the transaction that deletes the host's
     node. Where the session ends before that, the node is gone and no note is made.
     """
-    names = {re.findall(r"joined as (\w+)", host.said())[-1] for host in hosts}
+    names = {re.findall(r"joined as \S+ \((\w+)\)", host.said())[-1] for host in hosts}
     seen = set()
 
     def ended():

@@ -304,6 +304,16 @@ case_hosts_has_one_line_for_this_host() {
 	is lines "$(grep -c thishost "$m/hosts")" 1
 }
 
+case_hosts_has_the_id_by_which_nodes_name_a_host() {
+	start -o host=thishost
+	if [ -z "${SOURCE-}" ]; then
+		is id "$(awk '$1 == "thishost" { print $5 }' "$m/hosts")" -
+	else
+		is id "$(awk '$1 == "thishost" { print $5 }' "$m/hosts")" \
+			"$(awk '$1 == "host_id" { print $2 }' "$m/status")"
+	fi
+}
+
 case_hosts_counts_the_partitions_of_all_limiters() {
 	[ -z "${SOURCE-}" ] || skip 'other hosts may hold some'
 	start

@@ -53,6 +53,18 @@ static void test_a_host_that_is_silent_for_q_is_ended_in_one_transaction(void **
 	scene_close(&scene);
 }
 
+static void test_a_host_that_is_ended_is_named_as_it_calls_itself(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	hold(&scene);
+	scene_run(&scene, Q + 2 * R);
+	assert_null(scene_node(&scene, HOST));
+	assert_string_equal(scene.event, "host other (" OTHER ") is silent: its right was ended");
+	scene_close(&scene);
+}
+
 static void test_a_host_that_writes_is_not_ended(void **state)
 {
 	struct scene scene;
@@ -189,6 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_host_that_is_silent_for_q_is_ended_in_one_transaction),
+		cmocka_unit_test(test_a_host_that_is_ended_is_named_as_it_calls_itself),
 		cmocka_unit_test(test_a_host_that_writes_is_not_ended),
 		cmocka_unit_test(test_a_host_that_renews_nothing_is_read_once_and_not_ended),
 		cmocka_unit_test(test_a_host_that_writes_at_the_last_moment_is_counted_anew),
