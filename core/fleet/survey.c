@@ -29,7 +29,8 @@ struct sight {
 struct surveys {
 	struct survey *first;	 /* owned: those that are under way */
 	struct seen_host *hosts; /* owned */
-	uint64_t seen_ns;	 /* when the hosts were */
+	uint64_t seen_ns;	 /* when they were looked at last ... */
+	uint64_t answered_ns;	 /* ... and when all was answered; 0: never */
 	int64_t clock_ms;  /* of the coordinator, when our last transaction was executed ... */
 	uint64_t clock_ns; /* ... which was about this time of the engine's */
 };
@@ -62,6 +63,8 @@ static void end(struct fleet *fleet, struct survey *survey)
 		survey->holding->sight->seen_ns = fleet->now_ns;
 	else
 		fleet->surveys->seen_ns = fleet->now_ns;
+	if (!survey->holding && !survey->failed)
+		fleet->surveys->answered_ns = fleet->now_ns;
 	if (survey->holding)
 		holdings_let_go(survey->holding);
 	free(survey);
@@ -79,6 +82,7 @@ static void host_read(struct fleet *fleet, struct request *request)
 	hid = znode.name;
 	host = find(fleet, hid);
 	survey->pending--;
+	survey->failed |= request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE;
 	if (request->answer == ANSWER_OK) {
 		/* Not understood, it is there all the same. */
 		if (record_parse_host(request->data, &record))
@@ -94,7 +98,8 @@ static void host_read(struct fleet *fleet, struct request *request)
 			host->record = record;
 			host->changed_ms = request->changed_ms;
 		}
-		if (!strcmp(hid, session_hid(fleet))) {
+		/* A successor has had no transaction acknowledged before its first. */
+		if (!strcmp(hid, session_hid(fleet)) && session_acknowledged_ns(fleet)) {
 			fleet->surveys->clock_ms = request->changed_ms;
 			fleet->surveys->clock_ns = session_acknowledged_ns(fleet);
 		}
@@ -107,8 +112,10 @@ static void ask(struct fleet *fleet, struct survey *survey, enum request_kind ki
 {
 	struct request *request = request_new(kind, path, done);
 
-	if (!request)
+	if (!request) {
+		survey->failed = true;
 		return;
+	}
 	request->of.survey = survey;
 	survey->pending++;
 	request_send(fleet, request);
@@ -139,6 +146,7 @@ static void hosts_listed(struct fleet *fleet, struct request *request)
 	char path[ZNODE_TEXT];
 
 	survey->pending--;
+	survey->failed |= request->answer != ANSWER_OK;
 	if (request->answer == ANSWER_OK)
 		forget_hosts(fleet, request);
 	for (uint32_t i = 0; i < request->name_count; i++) {
@@ -243,6 +251,7 @@ void surveys_forget(struct fleet *fleet)
 {
 	while (fleet->surveys->first) {
 		fleet->surveys->first->pending = 0;
+		fleet->surveys->first->failed = true;
 		end(fleet, fleet->surveys->first);
 	}
 }
@@ -298,10 +307,23 @@ static int64_t now_ms(const struct fleet *fleet)
 	       (int64_t)((fleet->now_ns - fleet->surveys->clock_ns) / 1000000);
 }
 
+bool survey_is_old(const struct fleet *fleet, uint64_t *age_ns)
+{
+	uint64_t answered_ns = fleet->surveys->answered_ns;
+
+	*age_ns = answered_ns ? fleet->now_ns - answered_ns : NEVER_NS;
+	return !session_is_connected(fleet) || session_state(fleet) != FLEET_READY ||
+	       (is_under_way(fleet, NULL) && *age_ns > FLEET_SURVEY_FRESH_NS);
+}
+
 int64_t survey_silent_s(const struct fleet *fleet, const struct seen_host *host)
 {
 	int64_t silent_ms = now_ms(fleet) - host->changed_ms;
+	uint64_t acknowledged_ns = session_acknowledged_ns(fleet);
 
+	/* This host knows of itself without a look. */
+	if (acknowledged_ns && !strcmp(host->hid, session_hid(fleet)))
+		return (int64_t)((fleet->now_ns - acknowledged_ns) / NSEC_PER_SEC);
 	return host->changed_ms && silent_ms > 0 ? silent_ms / 1000 : 0;
 }
 

@@ -49,7 +49,16 @@ bool survey_is_done(const struct fleet *fleet, const struct holding *holding, ui
 /* The hosts that were seen, NULL: none. */
 const struct seen_host *survey_hosts(const struct fleet *fleet);
 
-/* Returns the seconds since the last transaction of @host; 0: none, or they are not known. */
+/*
+ * Tells whether the coordinator has not answered of the hosts lately, so that what is known of them
+ * is old; then *@age_ns is its age, NEVER_NS: nothing was ever seen.
+ */
+bool survey_is_old(const struct fleet *fleet, uint64_t *age_ns);
+
+/*
+ * Returns the seconds since the last transaction of @host, of this host the last one that was
+ * acknowledged; 0: none, or they are not known.
+ */
 int64_t survey_silent_s(const struct fleet *fleet, const struct seen_host *host);
 
 /* Returns the limiter in which @slot of a host is open. NULL: this host does not know it. */

@@ -149,6 +149,23 @@ void show_status(FILE *out, struct daemon *daemon, const struct node *node, uint
 	fprintf(out, "frozen_by %" PRIu32 "\n", frozen_by(daemon));
 }
 
+void show_age(FILE *out, const struct daemon *daemon)
+{
+	const struct fleet *fleet = daemon->fleet;
+	uint64_t age_ns;
+
+	if (!fleet || !survey_is_old(fleet, &age_ns))
+		return;
+	if (age_ns == NEVER_NS)
+		fputs("# not seen yet: ", out);
+	else
+		fprintf(out, "# as of %" PRIu64 " s ago: ", age_ns / NSEC_PER_SEC);
+	if (!fleet_is_connected(fleet) || fleet_state(fleet) == FLEET_READY)
+		fputs("ZooKeeper does not answer\n", out);
+	else
+		fprintf(out, "coordinator %s\n", fleet_state_name(fleet_state(fleet)));
+}
+
 void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	const struct seen_host *host;
@@ -160,6 +177,7 @@ void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint3
 			daemon->engine.tree.partitions);
 		return;
 	}
+	show_age(out, daemon);
 	for (host = survey_hosts(daemon->fleet); host; host = host->next) {
 		if (*host->record.name)
 			fprintf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 " %s\n",

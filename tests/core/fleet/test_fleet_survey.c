@@ -4,6 +4,7 @@
 #include "core/fleet/survey.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char TEN[] = "rate=10/s\npartitions.count=10\n";
 
@@ -159,6 +160,81 @@ static void test_without_a_connection_the_last_look_is_all_that_there_is(void **
 	scene_close(&scene);
 }
 
+/* Returns the seconds for which the host @hid has written nothing. */
+static int64_t silent_s(const struct scene *scene, const char *hid)
+{
+	const struct seen_host *host = survey_hosts(scene->fleet);
+
+	while (host && strcmp(host->hid, hid) != 0)
+		host = host->next;
+	assert_non_null(host);
+	return survey_silent_s(scene->fleet, host);
+}
+
+static void test_hosts_are_as_old_as_the_last_look_that_was_answered(void **state)
+{
+	struct scene scene;
+	uint64_t age_ns;
+
+	(void)state;
+	scene_open(&scene);
+	survey_begin(scene.fleet, NULL);
+	scene_answer_all(&scene);
+	assert_false(survey_is_old(scene.fleet, &age_ns));
+	scene_run(&scene, 4 * SEC);
+	assert_false(survey_is_old(scene.fleet, &age_ns)); /* there was no look since */
+	scene.held_up = true;
+	survey_begin(scene.fleet, NULL);
+	scene_run(&scene, 500 * MS);
+	assert_true(survey_is_old(scene.fleet, &age_ns));
+	assert_int_equal(age_ns, 4500 * MS);
+	scene_disconnect(&scene);
+	scene_run(&scene, SEC);
+	assert_true(survey_is_old(scene.fleet, &age_ns));
+	assert_int_equal(age_ns, 5500 * MS);
+	scene.held_up = false;
+	scene_connect(&scene);
+	scene_answer_all(&scene);
+	survey_begin(scene.fleet, NULL);
+	scene_answer_all(&scene);
+	assert_false(survey_is_old(scene.fleet, &age_ns));
+	scene_close(&scene);
+}
+
+static void test_without_a_look_all_of_the_hosts_is_old(void **state)
+{
+	struct scene scene;
+	uint64_t age_ns;
+
+	(void)state;
+	scene_open(&scene);
+	scene_disconnect(&scene);
+	assert_true(survey_is_old(scene.fleet, &age_ns));
+	assert_int_equal(age_ns, NEVER_NS);
+	scene_close(&scene);
+}
+
+static void test_seconds_of_the_host_itself_begin_with_its_last_write(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	survey_begin(scene.fleet, NULL);
+	scene_answer_all(&scene);
+	scene_run(&scene, 20 * SEC);
+	assert_int_equal(silent_s(&scene, fleet_hid(scene.fleet)), 20);
+	a = scene_make(&scene, "a", TEN); /* a write */
+	scene_run(&scene, 0);
+	assert_non_null(a);
+	assert_int_equal(silent_s(&scene, fleet_hid(scene.fleet)), 0);
+	scene_disconnect(&scene);
+	scene_run(&scene, 3 * SEC);
+	assert_int_equal(silent_s(&scene, fleet_hid(scene.fleet)), 3);
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +244,9 @@ int main(void)
 		cmocka_unit_test(test_the_reserve_is_seen_where_there_is_one),
 		cmocka_unit_test(test_leaves_that_were_numbered_anew_were_not_seen),
 		cmocka_unit_test(test_without_a_connection_the_last_look_is_all_that_there_is),
+		cmocka_unit_test(test_hosts_are_as_old_as_the_last_look_that_was_answered),
+		cmocka_unit_test(test_without_a_look_all_of_the_hosts_is_old),
+		cmocka_unit_test(test_seconds_of_the_host_itself_begin_with_its_last_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
