@@ -120,7 +120,7 @@ static void print_limiter(FILE *out, const struct sample *sample)
 	fputc(']', out);
 }
 
-/* Prints the lines of hosts, split at blanks. */
+/* Prints the lines of hosts, but for headings, split at blanks. */
 static void print_hosts(FILE *out, const char *line)
 {
 	const char *between = "";
@@ -129,6 +129,10 @@ static void print_hosts(FILE *out, const char *line)
 	while (line && *line) {
 		const char *end = line + strcspn(line, "\n");
 
+		if (*line == '#') {
+			line = end + (*end == '\n');
+			continue;
+		}
 		fputs(between, out);
 		between = ",";
 		for (const char *word = line, *sign = "["; word < end; sign = ",") {

@@ -168,8 +168,9 @@ struct node_row {
 	 * Under the lock. NULL: no read waits, or the kind sees to it.
 	 */
 	uint64_t (*until)(struct daemon *daemon, struct handle *handle, uint64_t asked_ns);
-	bool brief;	  /* such a wait is short: O_NONBLOCK and polls do not count */
-	const char *help; /* NULL: a directory that says nothing by itself */
+	bool brief;	     /* such a wait is short: O_NONBLOCK and polls do not count */
+	const char *columns; /* of a table: its headings; NULL: the file is none */
+	const char *help;    /* NULL: a directory that says nothing by itself */
 };
 
 /* Kinds of directories; those of files stand beside what they do. */

@@ -177,7 +177,6 @@ void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint3
 			daemon->engine.tree.partitions);
 		return;
 	}
-	show_age(out, daemon);
 	for (host = survey_hosts(daemon->fleet); host; host = host->next) {
 		if (*host->record.name)
 			fprintf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 " %s\n",
@@ -258,7 +257,10 @@ void show_stat(FILE *out, struct daemon *daemon, const struct node *node, uint32
 }
 
 /* So long a text is made in some milliseconds, for which all others wait. */
-enum { WAITERS_SHOWN = 10000 };
+enum {
+	WAITERS_SHOWN = 10000,
+	COMMANDS_SHOWN = 1000, /* a file of /proc is read for each */
+};
 
 static int by_ticket(const void *a, const void *b)
 {
@@ -299,6 +301,18 @@ static void show_asker(FILE *out, const struct waiter *waiter)
 	fprintf(out, "%" PRIu32 " %" PRIu32, reader->pending.pid, reader->pending.uid);
 }
 
+/* Writes the command of the asker of @waiter at the end of its line; `-` if @room is too small. */
+static void show_command(FILE *out, const struct waiter *waiter, uint32_t room)
+{
+	uint32_t pid = waiter->is_poller
+			       ? polling_of(waiter)->handle->kept->pid
+			       : container_of(waiter, const struct reader, waiter)->pending.pid;
+
+	fputc(' ', out);
+	plain_command(out, room > WAITERS_SHOWN - COMMANDS_SHOWN ? pid : 0);
+	fputc('\n', out);
+}
+
 /* Writes @amounts as the name of a take has them; nothing of NULL. */
 static void show_amounts(FILE *out, const struct amounts *amounts)
 {
@@ -331,7 +345,8 @@ static void show_queue(FILE *out, struct daemon *daemon, struct limiter *limiter
 		seconds_print(now_ns - w->asked_ns, 3, waited);
 		show_asker(out, w);
 		if (w->is_opener) {
-			fprintf(out, " slot %s -\n", waited);
+			fprintf(out, " slot %s -", waited);
+			show_command(out, w, *room);
 			continue;
 		}
 		ahead += w->tokens;
@@ -342,7 +357,8 @@ static void show_queue(FILE *out, struct daemon *daemon, struct limiter *limiter
 		if (w->most > w->tokens)
 			fprintf(out, "-%" PRIu64, w->most);
 		show_amounts(out, w->amounts);
-		fprintf(out, " %s %s\n", waited, left);
+		fprintf(out, " %s %s", waited, left);
+		show_command(out, w, *room);
 	}
 	free(sorted);
 }

@@ -115,7 +115,7 @@ const struct node_row NODES[] = {
 	{
 		.name = "hosts", .place = NODE_ROOT, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_hosts,
-		.until = until_surveyed, .brief = true,
+		.until = until_surveyed, .brief = true, .columns = "host weight held seconds id",
 		.help = "the hosts: name, weight, partitions held, seconds since last heard of, "
 			"id"},
 	{
@@ -270,16 +270,19 @@ const struct node_row NODES[] = {
 	{
 		.name = "waiters", .place = NODE_LIMITER, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_waiters,
+		.columns = "pid uid tokens waited left command",
 		.help = "the readers that are blocked, in order: pid, uid, tokens, "
-			"seconds waited, seconds to go"},
+			"seconds waited, seconds to go, command"},
 	{
 		.name = "users", .place = NODE_LIMITER, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = consumers_show,
+		.columns = "uid command key granted waiting slots",
 		.help = "who has had most of it: uid, command, key, granted, waiting, slots"},
 	{
 		.name = "fleet", .place = NODE_LIMITER, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = holders_show_hosts,
 		.until = until_hosts_seen, .brief = true,
+		.columns = "host share rate granted waiting seconds",
 		.help = "each host's part: host, share, tokens a second, granted a second, "
 			"waiting, seconds ago; `=` for all, `-` for the free part"},
 	{
@@ -291,6 +294,7 @@ const struct node_row NODES[] = {
 		.name = "holders", .place = NODE_LIMITER, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = holders_show,
 		.until = until_hosts_seen, .brief = true,
+		.columns = "host pid uid command seconds",
 		.help = "the open slots of all hosts: host, pid, uid, command, seconds; what "
 			"other hosts lease"},
 	{

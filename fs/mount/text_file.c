@@ -2,6 +2,7 @@
 #include "fs/mount/text_file.h"
 #include "fs/mount/await.h"
 #include "fs/mount/partitions.h"
+#include "fs/mount/show.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,6 +69,29 @@ bool text_file_go_on(struct daemon *daemon, struct handle *handle, fuse_req_t re
 	return true;
 }
 
+/*
+ * Writes the text of @node; a table has headings if it has lines, and before them the age of what
+ * ZooKeeper was asked for.
+ */
+static void write_text(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	const struct node_row *row = node->row;
+	off_t headings, lines;
+
+	if (!row->columns) {
+		row->show(out, daemon, node, uid);
+		return;
+	}
+	if (row->brief)
+		show_age(out, daemon);
+	headings = ftello(out);
+	fprintf(out, "# %s\n", row->columns);
+	lines = ftello(out);
+	row->show(out, daemon, node, uid);
+	if (ftello(out) == lines)
+		(void)fseeko(out, headings, SEEK_SET);
+}
+
 /* Makes the text, and answers with it. */
 static void show_text(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
@@ -93,7 +117,7 @@ static void show_text(struct daemon *daemon, struct handle *handle, const struct
 	gone = handle->limiter->removed ||
 	       !partitions_has(handle->row, handle->limiter, handle->partition);
 	if (!gone)
-		handle->row->show(out, daemon, &node, read->caller->uid);
+		write_text(out, daemon, &node, read->caller->uid);
 	pthread_mutex_unlock(&daemon->lock);
 	if (fclose(out) || gone) {
 		free(text);

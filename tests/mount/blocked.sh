@@ -249,7 +249,10 @@ case_waiters_tells_of_a_poller_and_its_user() {
 		assert not poll.poll(10)
 		with open(limiter + "/waiters") as waiters:
 		    lines = [line.split() for line in waiters]
-		assert len(lines) == 1 and lines[0][:3] == ["-", str(os.getuid()), "1"], lines
+		assert lines[0] == "# pid uid tokens waited left command".split(), lines
+		assert len(lines) == 2 and lines[1][:3] == ["-", str(os.getuid()), "1"], lines
+		with open("/proc/self/comm") as comm:
+		    assert lines[1][5] == comm.read().strip(), lines
 	EOF
 }
 
@@ -657,8 +660,8 @@ case_waiters_lists_blocked_readers_in_order() {
 	waiting orders 2
 	echo "# $(tail -n 2 "$m/orders/waiters" | head -n 1)"
 	like waiters "$(grep '^[0-9]' "$m/orders/waiters")" \
-		"^$first +0 +2 +[0-9.]+ +[0-9.]+"$'\n'"$second +$(id \
-		-u nobody) +1 +[0-9.]+ +[0-9.]+\$"
+		"^$first +0 +2 +[0-9.]+ +[0-9.]+ client"$'\n'"$second +$(id \
+		-u nobody) +1 +[0-9.]+ +[0-9.]+ cat\$"
 	kill -9 $first $second
 	waiting orders 0
 	is 'nobody left' "$(grep -c '^[0-9]' "$m/orders/waiters")" 0

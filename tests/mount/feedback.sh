@@ -230,7 +230,7 @@ case_a_pause_ends_when_backoff_is_switched_off() {
 	denied EBUSY read "$m/orders/take/1,within=1min"
 	reader orders/token
 	waiting orders 1
-	like 'seconds to go' "$(cat "$m/orders/waiters")" ' [89][0-9][0-9]\.[0-9]+$'
+	like 'seconds to go' "$(cat "$m/orders/waiters")" ' [89][0-9][0-9]\.[0-9]+ [^ ]+$'
 	echo none > "$m/orders/backoff"
 	gone $reader 20
 	is 'what it got' "$(cat "$d/got")" 1

@@ -81,7 +81,7 @@ queue() {
 }
 
 # order: those that wait for tokens of orders, in their order.
-order() { awk '{ printf "%s ", $1 }' "$m/orders/waiters"; }
+order() { awk '!/^#/ { printf "%s ", $1 }' "$m/orders/waiters"; }
 
 # keeps WANTED: that is the order.
 keeps() {

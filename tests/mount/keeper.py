@@ -133,7 +133,7 @@ def wait_in_queue(tokens):
 def queued():
     """Waiters there, in turn."""
     with open(queue + "/waiters") as file:
-        return [int(line.split()[2]) for line in file]
+        return [int(line.split()[2]) for line in file if not line.startswith("#")]
 
 
 def status(name):

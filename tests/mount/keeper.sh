@@ -46,7 +46,7 @@ case_readers_are_served_in_the_order_in_which_they_came() {
 	done
 	killed
 	waiting orders 40
-	is 'tokens wanted, in turn' "$(cut -d ' ' -f 3 "$m/orders/waiters" | tr '\n' ' ')" \
+	is 'tokens wanted, in turn' "$(rows "$m/orders/waiters" | cut -d ' ' -f 3 | tr '\n' ' ')" \
 		"$(seq -s ' ' 40) "
 	echo 1000/s > "$m/orders/rate"
 	for i in "${readers[@]}"; do gone "$i" 20; done
@@ -68,7 +68,8 @@ case_a_server_that_hangs_is_replaced_and_readers_keep_their_places() {
 	eventually 90 eval "! alive $before" || fail 'it is not replaced'
 	gone $reload 20 || fail 'the reload failed'
 	grep -q "server $before has not answered for 30 s" "$d/log" || fail 'the log says nothing'
-	is 'tokens wanted, in turn' "$(cut -d ' ' -f 3 "$m/orders/waiters" | tr '\n' ' ')" '1 2 3 '
+	is 'tokens wanted, in turn' "$(rows "$m/orders/waiters" | cut -d ' ' -f 3 | tr '\n' ' ')" \
+		'1 2 3 '
 	echo 1000/s > "$m/orders/rate"
 	for i in "${readers[@]}"; do gone "$i" 20; done
 	is got "$(cat "$d"/got.*)" $'1\n2\n3'
@@ -226,10 +227,10 @@ case_a_long_take_keeps_what_it_has_saved_up() {
 	reader orders/take/400
 	waiting orders 1
 	sleep 3
-	before=$(awk '{ print $5 }' "$m/orders/waiters")
+	before=$(awk '!/^#/ { print $5 }' "$m/orders/waiters")
 	killed
 	waiting orders 1
-	after=$(awk '{ print $5 }' "$m/orders/waiters")
+	after=$(awk '!/^#/ { print $5 }' "$m/orders/waiters")
 	# From nothing it would be 40 seconds.
 	awk "BEGIN { exit !($before < 38 && $after <= $before) }" ||
 		fail "$before s to go before, $after s after"
@@ -647,7 +648,7 @@ case_slots_of_keys_stay_open_and_a_waiter_gets_the_next() {
 	counts orders slots_used 2
 	waiting orders/keys/bob 1
 	denied EAGAIN peek "$m/orders/keys/bob/slot"
-	is holders "$(wc -l < "$m/orders/holders")" 2
+	is holders "$(rows "$m/orders/holders" | wc -l)" 2
 	exec 5<&-
 	eventually 20 has orders slots_used 1
 	[ ! -e "$d/second" ] || fail 'a second slot of one'

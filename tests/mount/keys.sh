@@ -59,7 +59,7 @@ case_a_reader_of_a_key_that_is_empty_blocks_and_can_be_killed() {
 	reader orders/keys/a/token
 	waiting orders 1
 	is 'waiting of the key' "$(of_key a waiting)" 1
-	like waiters "$(cat "$m/orders/waiters")" "^$reader [0-9]+ 1 "
+	like waiters "$(rows "$m/orders/waiters")" "^$reader [0-9]+ 1 "
 	denied EBUSY rmdir "$m/orders"
 	kill -9 "$reader"
 	gone "$reader" 10 || :

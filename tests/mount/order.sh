@@ -119,7 +119,10 @@ case_a_queue_that_is_full_refuses_and_says_why() {
 }
 
 # seconds FILE: waits and times in it, in milliseconds.
-seconds() { awk '{ printf "%s%d", (NR > 1 ? " " : ""), $NF * 1000 } END { print "" }' "$1"; }
+seconds() {
+	rows "$1" | awk '{ printf "%s%d", (NR > 1 ? " " : ""), (NF > 1 ? $5 : $1) * 1000 }
+		END { print "" }'
+}
 
 case_waiters_count_what_comes_before_in_siblings() {
 	start

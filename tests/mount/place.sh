@@ -189,7 +189,7 @@ in_order() {
 	waiting orders 2
 	calm
 	waiting orders 2
-	is 'the order of those who wait' "$(awk '{ print $1 }' "$m/orders/waiters")" \
+	is 'the order of those who wait' "$(awk '!/^#/ { print $1 }' "$m/orders/waiters")" \
 		"$first"$'\n'"$reader"
 	"$@"
 	gone "$first" 20
@@ -347,7 +347,7 @@ case_the_waiting_of_one_that_came_back_is_listed_in_order_and_from_its_beginning
 	eventually 10 grep -q '^State:.*T' "/proc/$first/status"
 	kill -CONT "$first"
 	calmed 1
-	is 'who waits' "$(awk '{ printf "%s ", $1 }' "$m/orders/waiters")" "$first $reader "
+	is 'who waits' "$(awk '!/^#/ { printf "%s ", $1 }' "$m/orders/waiters")" "$first $reader "
 	awk -v pid="$first" '$1 == pid && $4 < 1 { exit 1 }' "$m/orders/waiters" ||
 		fail "$(cat "$m/orders/waiters")"
 	served_first
@@ -362,7 +362,7 @@ case_the_next_server_knows_readers_that_came_back() {
 	calmed 5
 	killed
 	waiting orders 2
-	like waiters "$(awk '{ printf "%s ", $1 }' "$m/orders/waiters")" " $reader "'$'
+	like waiters "$(awk '!/^#/ { printf "%s ", $1 }' "$m/orders/waiters")" " $reader "'$'
 	killed
 	waiting orders 2
 	served_first
@@ -399,7 +399,8 @@ case_where_threads_are_not_seen_the_open_file_counts() {
 	minor=$(mountpoint -d "$m" | cut -d: -f2)
 	empty orders 3
 	program 'disturbed(); print(open(path).read().strip())'
-	is 'the thread as seen by the daemon' "$(awk '{ print $1; exit }' "$m/orders/waiters")" 0
+	is 'the thread as seen by the daemon' \
+		"$(awk '!/^#/ { print $1; exit }' "$m/orders/waiters")" 0
 	calmed 5
 	served_first
 	umount "$m"

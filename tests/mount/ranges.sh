@@ -110,7 +110,7 @@ case_waiters_and_eta_count_the_least_that_a_range_waits_for() {
 	cat "$m/orders/token" > /dev/null
 	reader orders/take/3-40
 	waiting orders 1
-	like waiters "$(cat "$m/orders/waiters")" "^$reader 0 3-40 0\.[0-9]+ 1[0-9]{4}\.[0-9]+\$"
+	like waiters "$(rows "$m/orders/waiters")" "^$reader 0 3-40 0\.[0-9]+ 1[0-9]{4}\.[0-9]+ "
 	like eta "$(cat "$m/orders/eta/1")" '^14[0-9]{3}\.'
 }
 

@@ -321,9 +321,9 @@ case_hosts_counts_the_partitions_of_all_limiters() {
 	mkdir "$m/orders/bulk"
 	echo 7 > "$m/orders/partitions/count"
 	echo 5 > "$m/orders/bulk/partitions/count"
-	is both "$(cut -d ' ' -f 3 "$m/hosts")" 12
+	is both "$(rows "$m/hosts" | cut -d ' ' -f 3)" 12
 	rmdir "$m/orders/bulk"
-	is 'one of them' "$(cut -d ' ' -f 3 "$m/hosts")" 7
+	is 'one of them' "$(rows "$m/hosts" | cut -d ' ' -f 3)" 7
 }
 
 case_a_read_that_begins_in_the_middle_of_any_file_gets_what_is_there() {
@@ -563,7 +563,7 @@ case_users_lists_who_has_had_how_much() {
 	is 'through a file that is open' "$(head -c 2 <&5)" 50
 	local nobody
 	nobody=$(id -u nobody)
-	like users "$(sed -E 's/^([0-9]+) [^ ]+ /\1 /' "$m/orders/users" | paste -sd ,)" \
+	like users "$(rows "$m/orders/users" | sed -E 's/^([0-9]+) [^ ]+ /\1 /' | paste -sd ,)" \
 		"^0 - 50 0 0,0 bob 30 0 0,$nobody - 8 0 0\$"
 	exec 5<&-
 	as nobody cat "$m/orders/take/99" > /dev/null &
@@ -588,7 +588,7 @@ case_users_counts_tokens_through_very_many_files_when_these_are_closed() {
 	END
 	local crowd=$!
 	eventually 40 [ -s "$d/open" ]
-	like 'the newer ones' "$(cat "$m/orders/users")" '^0 [^ ]+ - 1 0 0$'
+	like 'the newer ones' "$(rows "$m/orders/users")" '^0 [^ ]+ - 1 0 0$'
 	exec 5<&-
 	eventually 20 grep -q '^0 [^ ]* - 41 0 0$' "$m/orders/users" ||
 		fail "and the one that is closed: $(cat "$m/orders/users")"
@@ -604,7 +604,7 @@ case_with_servers_fleet_tells_the_share_of_each_host() {
 	printf 'rate=100/s\npartitions.count=4\n' > "$m/orders/config"
 	shares() { # the lines of all but the last: they are all of it, and come to the last
 		: "$(cat "$m/orders/token")"
-		awk -v own="$2" 'NR == 1 { first = $1 }
+		rows "$1/orders/fleet" | awk -v own="$2" 'NR == 1 { first = $1 }
 			$1 != "=" { sum += $2; rate += $3; granted += $4; waiting += $5 }
 			$1 == "-" { free = $2 }
 			$1 == "first" && $2 > 0 && $4 > 0 && $5 == 0 && $6 < 60 { busy = 1 }
@@ -612,7 +612,7 @@ case_with_servers_fleet_tells_the_share_of_each_host() {
 			END { close_to = ($4 - granted) ^ 2 < 1e-4 * granted
 				exit !($1 == "=" && $2 == 1 - free && sum == 1 && rate == 100 &&
 					close_to && $5 == waiting && first == own && busy && idle) }
-			' "$1/orders/fleet"
+			'
 	}
 	eventually 60 shares "$m" first || fail "fleet: $(cat "$m/orders/fleet")"
 	eventually 60 shares "$d/other" second ||
@@ -630,6 +630,6 @@ case_fleet_of_a_host_alone_is_that_host() {
 	start -o host=alone
 	limiter orders 20/s
 	: "$(cat "$m/orders/token")"
-	like fleet "$(head -n 1 "$m/orders/fleet")" \
+	like fleet "$(rows "$m/orders/fleet" | head -n 1)" \
 		'^alone (1 20|0\.?[0-9]* [0-9.]+) ([0-9.]+|-) 0 [0-9]+$'
 }

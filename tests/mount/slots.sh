@@ -154,7 +154,7 @@ case_an_opener_waits_for_as_long_as_it_says() {
 	"$CLIENT" read "$m/orders/slot,within=1min" > "$d/got" 2>&1 3<&- &
 	local opener=$!
 	waiting orders 1
-	like waiters "$(cat "$m/orders/waiters")" '^[0-9]+ [0-9]+ slot '
+	like waiters "$(rows "$m/orders/waiters")" '^[0-9]+ [0-9]+ slot '
 	exec 3<&-
 	wait $opener
 	is 'read of its slot' "$(cat "$d/got")" 0
@@ -217,9 +217,9 @@ case_openers_are_served_in_order_and_are_in_waiters() {
 		bash -c "exec 3< '$m/orders/slot'; echo $i >> '$d/order'" 3<&- &
 		waiting orders $i
 	done
-	is lines "$(wc -l < "$m/orders/waiters")" 3
-	like 'the first line' "$(head -n 1 "$m/orders/waiters")" \
-		"^[0-9]+ $UID slot [0-9]+\\.[0-9]{3} -\$"
+	is lines "$(rows "$m/orders/waiters" | wc -l)" 3
+	like 'the first line' "$(rows "$m/orders/waiters" | head -n 1)" \
+		"^[0-9]+ $UID slot [0-9]+\\.[0-9]{3} - bash\$"
 	exec 3<&-
 	eventually 20 eval '[ "$(wc -l < "$d/order")" = 3 ]'
 	is order "$(tr '\n' ' ' < "$d/order")" '1 2 3 '
@@ -357,11 +357,11 @@ case_a_key_has_slots_of_its_own() {
 	is 'slots of the key' "$(awk '/^slots/ { print $2 }' "$m/orders/keys/bob/stat" |
 		tr '\n' ' ')" '2 2 '
 	counts orders slots_used 3
-	is holders "$(cut -d ' ' -f 2 "$m/orders/keys/eve/holders")" "$holder"
-	is 'holders of all' "$(wc -l < "$m/orders/holders")" 3
+	is holders "$(rows "$m/orders/keys/eve/holders" | cut -d ' ' -f 2)" "$holder"
+	is 'holders of all' "$(rows "$m/orders/holders" | wc -l)" 3
 	like why "$(cat "$m/orders/keys/bob/why")" 'bob slots 2 of 2'
 	like 'why of all' "$(cat "$m/orders/why")" 'bob slots 2 of 2'
-	like waiters "$(cat "$m/orders/waiters")" "^$third [0-9]+ slot "
+	like waiters "$(rows "$m/orders/waiters")" "^$third [0-9]+ slot "
 	like users "$(cat "$m/orders/users")" ' bob '
 	denied EBUSY rmdir "$m/orders"
 	exec 3<&-

@@ -267,7 +267,8 @@ case_tokens_given_back_go_to_the_first_in_the_queue() {
 		pids+=("$reader")
 		waiting orders $((i + 1))
 	done
-	is 'in the order of coming' "$(awk '{ print $1 }' "$m/orders/waiters" | xargs)" "${pids[*]}"
+	is 'in the order of coming' "$(awk '!/^#/ { print $1 }' "$m/orders/waiters" | xargs)" \
+		"${pids[*]}"
 	for i in 0 1 2 3 4; do
 		echo -1 > "$m/orders/charge"
 		gone "${pids[i]}" 20

@@ -77,12 +77,12 @@ case_why_and_holders_name_the_holders_of_slots() {
 	eventually 20 has orders slots_used 1
 	why orders/eu "orders slots 1 of 1: pid $holder on host thishost for [0-9.]+ s"
 	for expected in orders orders/eu; do
-		like "holders of $expected" "$(cat "$m/$expected/holders")" \
+		like "holders of $expected" "$(rows "$m/$expected/holders")" \
 			"^thishost $holder 0 (sleep|sh) [0-9]+\.[0-9]{3}\$"
 	done
 	[ "$(status_of outlives_server)" != yes ] || {
 		killed
-		like 'holders after another server' "$(cat "$m/orders/holders")" \
+		like 'holders after another server' "$(rows "$m/orders/holders")" \
 			"^thishost $holder 0 sleep [0-9]+\.[0-9]{3}\$"
 	}
 	kill "$holder"

@@ -74,8 +74,8 @@ waits_at_token() {
 	eventually 60 eval '[ "$(status_of waiters)" = 1 ] || ! alive $tool' ||
 		fail 'it waits, and not for a token'
 	alive $tool || fail "it ended without a token: $(tail -n 3 "$d/said")"
-	line=$(cat "$m"/*/waiters)
-	like 'who waits' "$line" '^[0-9]+ 0 1 [0-9.]+ [0-9.]+$'
+	line=$(cat "$m"/*/waiters | grep -v '^#')
+	like 'who waits' "$line" '^[0-9]+ 0 1 [0-9.]+ [0-9.]+ [^ ]+$'
 	thread=${line%% *}
 	files=$(for file in "/proc/$thread/fd/"*; do [ ! -f "$file" ] || readlink "$file"; done |
 		grep -F "$m/") || fail 'it reads no file'
