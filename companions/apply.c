@@ -585,11 +585,17 @@ int apply_main(int argc, char *argv[])
 			return companion_usage();
 		}
 	}
-	if (optind == argc || !*argv[optind] || argc - optind > 2) {
+	if (optind == argc || !*argv[optind] || argc - optind > 2 ||
+	    (argc - optind == 2 && !*argv[optind + 1])) {
 		if (argc - optind > 2)
 			warnx("an argument too many: '%s'", argv[optind + 2]);
 		else
-			warnx("no file given");
+			warnx(argc - optind == 2 && *argv[optind] ? "not a mount point: ''"
+								  : "no file given");
+		return companion_usage();
+	}
+	if (optind + 1 == argc && apply.prune) {
+		warnx("--prune removes limiters: name the MOUNTPOINT");
 		return companion_usage();
 	}
 	mountpoint = optind + 1 < argc ? argv[optind + 1] : mounted_find(only);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { NAME_LETTERS = 16 }; /* a longer word is near no name */
 
@@ -159,7 +158,7 @@ bool companion_run(int argc, char *argv[], int *status)
 		return true;
 	}
 	companion = *argv[1] != '-' ? find_near(argv[1]) : NULL;
-	if (!companion || !access(argv[1], F_OK))
+	if (!companion)
 		return false;
 	warnx("not a source or command: '%s'; did you mean '%s'?", argv[1], companion->title);
 	*status = companion_usage();

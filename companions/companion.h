@@ -19,7 +19,7 @@ enum { STATUS_CHANGED = 1, STATUS_TROUBLE = 2 };
 
 /*
  * Runs the companion that the arguments name: then true, and its exit status. A word that is nearly
- * the name of one, and names no file, is refused with a question, likewise.
+ * the name of one is refused with a question, likewise.
  */
 bool companion_run(int argc, char *argv[], int *status);
 

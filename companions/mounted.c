@@ -9,6 +9,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ const char *mounted_find(char mountpoint[PATH_MAX])
 	char *listed = NULL;
 	size_t length;
 
+	setlocale(LC_CTYPE, ""); /* of the paths that are listed */
 	list = open_memstream(&listed, &length);
 	while (mounts && list && (mount = getmntent(mounts))) {
 		if (strcmp(mount->mnt_type, TYPE) != 0)

@@ -143,6 +143,8 @@ static int take_options(struct job *job, int argc, char *argv[], bool *help)
 		if (option < 0)
 			break;
 		*help = option == 'h';
+		if (optarg && !strcmp(optarg, "--"))
+			return wrong("an option without its value is before it", optarg);
 		status = *help ? 0 : take_option(job, option);
 	}
 	return status;

@@ -35,7 +35,8 @@ static const struct spelling PERIODS[] = {
 	{"sec", "s"},	{"secs", "s"},	 {"second", "s"},   {"seconds", "s"},	{"m", "min"},
 	{"min", "min"}, {"mins", "min"}, {"minute", "min"}, {"minutes", "min"}, {"h", "h"},
 	{"hr", "h"},	{"hrs", "h"},	 {"hour", "h"},	    {"hours", "h"},	{"d", "d"},
-	{"day", "d"},	{"days", "d"},	 {"w", "7d"},	    {"week", "7d"},	{NULL, NULL},
+	{"day", "d"},	{"days", "d"},	 {"w", "7d"},	    {"week", "7d"},	{"weeks", "7d"},
+	{NULL, NULL},
 };
 
 /* Returns what is meant, or NULL. */
@@ -51,10 +52,15 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Tells whether three digits, and no fourth, follow what may separate thousands at @text. */
-static bool separates_thousands(const char *text)
+/*
+ * Tells whether what stands at @text separates thousands of @number, which is before it: three
+ * digits follow, and no fourth, on a whole number that begins with one to three.
+ */
+static bool separates_thousands(const char *text, const char *number, size_t used, bool first)
 {
-	return strspn(text + 1, "0123456789") == 3;
+	if (!used || (first && used > 3) || *number == '0' || memchr(number, '.', used))
+		return false;
+	return strchr(",_'", *text) && strspn(text + 1, "0123456789") == 3;
 }
 
 /*
@@ -64,11 +70,14 @@ static bool separates_thousands(const char *text)
 static const char *copy_number(const char *text, char number[QUANTITY_TEXT])
 {
 	size_t used = 0;
+	bool first = true;
 
 	for (; used < QUANTITY_TEXT - 1 && *text; text++) {
 		if (is_digit(*text) || *text == '.')
 			number[used++] = *text;
-		else if (!used || !strchr(",_'", *text) || !separates_thousands(text))
+		else if (separates_thousands(text, number, used, first))
+			first = false;
+		else
 			break;
 	}
 	number[used] = '\0';
@@ -133,7 +142,11 @@ bool rate_guess(const char *text, char guess[QUANTITY_TEXT])
 	slash = strchr(written, '/');
 	if (slash)
 		*slash = '\0';
-	return guess_amount(written, slash ? SUFFIXES : ENDINGS, guess) &&
+	/* It may stand for bits. */
+	if (memchr(text, 'b', strlen(written)))
+		return false;
+	return ((!slash && guess_amount(written, ENDINGS, guess)) ||
+		guess_amount(written, SUFFIXES, guess)) &&
 	       (!slash || guess_period(slash + 1, guess)) &&
 	       append(guess, "", tail ? strict : "") && !rate_parse_limit(guess, &rate);
 }

@@ -10,8 +10,12 @@
 static const char TOGETHER_WHY[] =
 	"more than 8 limits: rate, and the units and windows of key_rate";
 
-/* Says in @why why @text is no rate, of which rate_parse_limit() said @err. */
-static void explain_no_rate(int err, const char *text, char why[ERROR_TEXT])
+/*
+ * Says in @why why @text is no rate, of which rate_parse_limit() said @err. It stands in @word, from
+ * @begin on.
+ */
+static void explain_no_rate(int err, const char *text, const char *word, size_t begin,
+			    char why[ERROR_TEXT])
 {
 	char guess[QUANTITY_TEXT];
 
@@ -23,7 +27,8 @@ static void explain_no_rate(int err, const char *text, char why[ERROR_TEXT])
 				 : "out of bounds, or too fine: a rate is 0, max, or 1/26d to "
 				   "1000000000000/s");
 	else if (rate_guess(text, guess))
-		snprintf(why, ERROR_TEXT, RATE_WHY "; did you mean %s?", guess);
+		snprintf(why, ERROR_TEXT, RATE_WHY "; did you mean %.*s%s%s?", (int)begin, word,
+			 guess, word + begin + strlen(text));
 	else
 		snprintf(why, ERROR_TEXT, RATE_WHY);
 }
@@ -86,7 +91,7 @@ static int parse_limit(const char *text, const char *word, struct limit *limit,
 		 number);
 	err = rate_parse_limit(rate, &limit->rate);
 	if (err) {
-		explain_no_rate(err, rate, why);
+		explain_no_rate(err, rate, word, (size_t)(number - word), why);
 		return refuse_part(err, error, text, word, why);
 	}
 	if (equals && rate_is_unlimited(&limit->rate))
@@ -227,7 +232,7 @@ static int parse_plain_key_rate(const char *text, struct settings *settings, cha
 	if (err == -EINVAL && strpbrk(text, ": \t\n"))
 		return text_refuse(err, error, text,
 				   "a key has one rate, such as 10/s; its burst is key_burst");
-	explain_no_rate(err, text, why);
+	explain_no_rate(err, text, text, 0, why);
 	return text_refuse(err, error, text, why);
 }
 

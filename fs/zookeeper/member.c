@@ -292,9 +292,10 @@ int member_join(struct member *member)
 		log_info("interrupted");
 		return -1;
 	}
-	log_error("no coordinator within 10 s: tried %s (%s%s%s); -o nowait mounts without one",
-		  member->options->servers, fleet_state_name(fleet_state(member->fleet)),
-		  *member->last_event ? "; " : "", member->last_event);
+	log_error("no coordinator within 10 s: tried %s (%s%s%s)%s", member->options->servers,
+		  fleet_state_name(fleet_state(member->fleet)), *member->last_event ? "; " : "",
+		  member->last_event,
+		  fleet_is_connected(member->fleet) ? "" : "; -o nowait mounts without one");
 	return -1;
 }
 

@@ -257,6 +257,10 @@ case_a_limiter_that_the_file_leaves_out_goes_with_prune_alone() {
 	mkdir -p "$m/old/child" "$m/keep/this" "$m/keep/that"
 	printf '[keep/this]\n' > "$d/ini"
 	apply 0 "$d/ini" "$m"
+	apply 2 --prune "$d/ini"
+	like 'what it says' "$(cat "$d/err")" 'name the MOUNTPOINT'
+	apply 2 "$d/ini" ''
+	like 'what it says' "$(cat "$d/err")" 'not a mount point'
 	apply 1 --prune "$d/ini" "$m"
 	says "keep/that: removed
 old/child: removed

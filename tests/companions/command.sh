@@ -54,8 +54,6 @@ case_a_word_that_is_nearly_a_command_is_told_which() {
 	refused topple "$m" 'not a source \(local'
 	refused x "$m" 'not a source \(local'
 	refused "$(head -c 5000 /dev/zero | tr '\0' t)" "$m" 'not a source \(local'
-	mkdir "$d/topp"
-	refused topp "$m" 'not a source \(local'
 	ln -s "$RATEFS" "$d/mount.fuse.ratefs"
 	RATEFS=$d/mount.fuse.ratefs refused tpo "$m" 'not a source \(local'
 }
@@ -63,6 +61,7 @@ case_a_word_that_is_nearly_a_command_is_told_which() {
 case_help_and_version_are_commands_too() {
 	local name
 	is help "$("$RATEFS" help)" "$("$RATEFS" --help)"
+	like 'help of run' "$("$RATEFS" help run)" '^usage: ratefs run '
 	is version "$("$RATEFS" version)" "$("$RATEFS" --version)"
 	for name in apply check pipe plot run save serve simulate top; do
 		is "help of $name" "$("$RATEFS" help $name)" "$("$RATEFS" $name --help)"
@@ -87,7 +86,6 @@ bare() {
 
 case_the_only_mount_needs_no_name() {
 	local other kind server
-	mkdir "$d/other"
 	printf '[orders]\nrate=5/s\n' > "$d/file"
 	# Those of others are hidden from this case, which has a mount namespace of its own.
 	while read -r _ other kind _; do
@@ -176,6 +174,10 @@ case_words_are_completed() {
 	offers ratefs run -n 3 orders --slot readlin readlink
 	offers ratefs run orders cat o 'orders orders.ini'
 	offers ratefs run --headers x o orders
+	offers ratefs run --headers f --unit tokens = tpm o orders
+	offers ratefs run --within = 1s o orders
+	offers ratefs run orders -n 1,tpm = 250 --sl --slot
+	offers ratefs run orders --unit a = b -- readlin readlink
 	offers ratefs run orders cat -- o 'orders orders.ini'
 	offers ratefs pipe o orders
 	offers ratefs top o orders

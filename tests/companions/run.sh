@@ -758,7 +758,9 @@ case_wrong_arguments_are_refused() {
 	run 2 "$f" -n 3
 	says 'no command'
 	run 2 "$f" -n --
-	says "not a number of tokens.*'--'"
+	says "without its value.*'--'"
+	run 2 "$f" --throttled-if -- true
+	says "without its value.*'--'"
 	run 2 "$f" --bogus -- true
 	says bogus
 	run 2 "$(head -c 5000 /dev/zero | tr '\0' x)" -- true

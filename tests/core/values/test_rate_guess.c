@@ -15,14 +15,15 @@ static const struct {
 	const char *written, *meant;
 } GUESSES[] = {
 	{"5K/s", "5k/s"},
-	{"5kib/s", "5KiB/s"},
-	{"5mb/S", "5MB/s"},
+	{"5kiB/s", "5KiB/s"},
+	{"5mB/S", "5MB/s"},
 	{"500/seconds", "500/s"},
 	{"500/m", "500/min"},
 	{"500/Hours", "500/h"},
 	{"2/30secs", "2/30s"},
 	{"2/1.5hrs", "2/1.5h"},
 	{"7/week", "7/7d"},
+	{"7/weeks", "7/7d"},
 	{"1,000/s", "1000/s"},
 	{"1,000,000/day", "1000000/d"},
 	{"1_000k/min", "1000k/min"},
@@ -35,6 +36,8 @@ static const struct {
 	{"MAX", "max"},
 	{"500rps", "500/s"},
 	{"1,500rpm", "1500/min"},
+	{"5K", "5k"},
+	{"1,000", "1000"},
 	{"10K/60S,strict", "10k/60s,strict"},
 };
 
@@ -59,6 +62,16 @@ static void test_a_wrong_rate_is_asked_about(void **state)
 	}
 }
 
+static void test_a_question_has_unit_and_burst_as_they_were_written(void **state)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+	char error[ERROR_TEXT];
+
+	(void)state;
+	assert_int_equal(setting_parse(SETTING_RATE, "5/s tpm=5K/s:20", &settings, error), -EINVAL);
+	assert_non_null(strstr(error, "; did you mean tpm=5k/s:20?"));
+}
+
 static void test_nothing_is_asked_where_it_is_not_clear(void **state)
 {
 	static const char *const UNCLEAR[] = {
@@ -70,7 +83,12 @@ static void test_nothing_is_asked_where_it_is_not_clear(void **state)
 		"1,00/s",
 		"1,0000/s",
 		"1.5e4/s",
-		"2/3weeks",
+		"2/3week",
+		"0,500/s",
+		"1.234,567/s",
+		"1234,567/s",
+		"100Mb/s",
+		"5kbps",
 		"5/month",
 		"-5/s",
 		"5//s",
@@ -112,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_wrong_rate_is_asked_about),
+		cmocka_unit_test(test_a_question_has_unit_and_burst_as_they_were_written),
 		cmocka_unit_test(test_nothing_is_asked_where_it_is_not_clear),
 		cmocka_unit_test(
 			test_a_refusal_names_suffixes_periods_and_the_question_beside_a_long_text),
