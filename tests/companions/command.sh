@@ -81,7 +81,7 @@ bare() {
 	local wanted=$1 status=0
 	shift
 	timeout 30 "$RATEFS" "$@" > "$d/out" 2> "$d/err" < /dev/null || status=$?
-	is "exit status of $* ($(cat "$d/err"))" $status $wanted
+	is "exit status of $* ($(cat "$d/err"))" $status "$wanted"
 }
 
 case_the_only_mount_needs_no_name() {
