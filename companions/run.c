@@ -446,21 +446,6 @@ static void export_number(int slot)
 	unsetenv("RATEFS_SLOT");
 }
 
-/* Says how long the wait since @began_ns was, if it was long; until @slot_ns for tokens. */
-static void tell_wait(const struct job *job, uint64_t began_ns, uint64_t slot_ns)
-{
-	uint64_t now_ns = companion_now_ns();
-	double tokens_s = (double)(slot_ns - began_ns) / NSEC_PER_SEC;
-
-	if (now_ns - began_ns < job->tell_ns)
-		return;
-	if (job->with_slot)
-		warnx("%s: waited %.1f s for tokens, %.1f s for the slot", job->limiter, tokens_s,
-		      (double)(now_ns - slot_ns) / NSEC_PER_SEC);
-	else
-		warnx("%s: waited %.1f s for tokens", job->limiter, tokens_s);
-}
-
 /* Takes tokens and slot, works and reports, once. True: it was throttled and may be tried again. */
 static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns, int *status)
 {
@@ -471,6 +456,7 @@ static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns
 	bool ran;
 	int slot;
 
+	run_wait_announce(job);
 	*status = take_tokens(job);
 	if (*status)
 		return false;
@@ -478,7 +464,7 @@ static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns
 	slot = take_slot(job, began_ns, status);
 	if (slot < -1)
 		return false;
-	tell_wait(job, began_ns, slot_ns);
+	run_wait_tell(job, began_ns, slot_ns);
 	if (slot >= 0)
 		export_number(slot);
 	handle_signals(true, before);

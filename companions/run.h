@@ -29,11 +29,11 @@ struct job {
 	bool has_units;	    /* @tokens has amounts of others, too */
 	uint64_t within_ns; /* likewise, of @within */
 	uint64_t retries;
-	uint64_t tell_ns; /* a wait of so long is told */
+	uint64_t tell_ns; /* a wait of so long is told when it is over */
 	int throttled;	  /* exit status */
 	regex_t words;	  /* if has_words: of a line that says so */
 	bool has_words;
-	bool by_output, must_report, with_slot;
+	bool by_output, must_report, with_slot, is_verbose;
 	char source[PATH_MAX]; /* the file that gives the tokens */
 	char home[PATH_MAX];   /* where slot and feedback are */
 };
@@ -48,5 +48,13 @@ void run_usage(void);
  */
 void run_headers_empty(const struct job *job);
 bool run_headers_read(const struct job *job, struct header_report *report);
+
+/*
+ * run_wait.c: tells how long the wait for tokens is going to be, if it is verbose, or that is long
+ * and there is a terminal; and how long it was since @began_ns, if that was long, of which the
+ * tokens took until @slot_ns.
+ */
+void run_wait_announce(const struct job *job);
+void run_wait_tell(const struct job *job, uint64_t began_ns, uint64_t slot_ns);
 
 #endif

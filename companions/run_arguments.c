@@ -34,6 +34,9 @@ void run_usage(void)
 	       "of curl -D FILE\n"
 	       "    --unit HEADER=UNIT  the unit HEADER in those fields is the limiter's UNIT, as "
 	       "tokens=tpm\n"
+	       "    -v                  say how long the wait for tokens is going to be, as "
+	       "on a terminal\n"
+	       "                        from 5 s on\n"
 	       "    --tell DURATION     say how long it waited, if that was so long (10s)\n"
 	       "    --report            do not run without telling the limiter's feedback how it "
 	       "went\n"
@@ -108,6 +111,9 @@ static int take_option(struct job *job, int option)
 		if (!headers_add_name(&job->names, optarg))
 			return wrong(UNIT_NAME_WHY, optarg);
 		return 0;
+	case 'v':
+		job->is_verbose = true;
+		return 0;
 	case 'p':
 		job->must_report = true;
 		return 0;
@@ -139,7 +145,7 @@ static int take_options(struct job *job, int argc, char *argv[], bool *help)
 	int option, status = 0;
 
 	while (!status && !*help && optind < argc && strcmp(argv[optind], "--") != 0) {
-		option = getopt_long(argc, argv, "+n:h", options, NULL);
+		option = getopt_long(argc, argv, "+n:vh", options, NULL);
 		if (option < 0)
 			break;
 		*help = option == 'h';

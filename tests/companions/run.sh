@@ -582,6 +582,60 @@ case_output_that_is_looked_through_is_passed_on_whole() {
 	done
 }
 
+case_a_wait_is_announced() {
+	local eta about
+	fake
+	mkdir "$f/eta" "$f/keys/alice/eta"
+	echo 500 > "$f/take/500"
+	while read -r eta about; do
+		echo "$eta" > "$f/eta/500"
+		run 0 "$f" -v -n 500 true
+		says "^ratefs run: waiting for 500 tokens of $f, $about\$"
+	done <<- 'END'
+		0.001 about 0.0 s
+		5.25 about 5.2 s
+		10.4 about 10 s
+		119.5 about 120 s
+		120.000 about 2 min
+		7300 about 2 h
+		1000000 about 12 d
+		inf for ever unless its settings change
+	END
+	run 0 "$f" -n 500 true
+	silent
+	echo 0.000 > "$f/eta/500"
+	run 0 "$f" -v -n 500 true
+	silent
+	run 0 "$f" -v true
+	silent
+	echo 7.5 > "$f/keys/alice/eta/1"
+	run 0 "$f/keys/alice" -v true
+	says "waiting for 1 token of $f/keys/alice, about 7.5 s\$"
+	echo 3.000 | tee "$f/take/500,within=2s" > "$f/eta/500"
+	run 0 "$f" -v -n 500 --within 2s true
+	silent
+}
+
+case_a_wait_is_announced_by_the_eta_of_the_limiter() {
+	start
+	limiter orders 1/h 20
+	echo 50 > "$m/orders/charge"
+	"$RATEFS" run -v "$m/orders" -n 20 true 2> "$d/err" &
+	eventually 10 grep -q . "$d/err"
+	says "waiting for 20 tokens of $m/orders, about 2 d\$"
+	kill $!
+	gone $! 20 || :
+}
+
+case_on_a_terminal_a_long_wait_is_announced() {
+	fake
+	mkdir "$f/eta"
+	echo 2 > "$f/take/2"
+	echo 4.999 > "$f/eta/2"
+	echo 5.000 > "$f/eta/1"
+	python3 "$CASES/screen.py" announces_a_long_wait "$RATEFS" "$f"
+}
+
 case_a_long_wait_is_told() {
 	start
 	limiter orders 1000/s

@@ -268,4 +268,13 @@ def draws_what_went_away(binary, path):
     takes_image()
 
 
+def announces_a_long_wait(binary, path):
+    """Of one token the eta is 5 s, and of two less."""
+    for tokens, words in (("1", "ratefs run: waiting for 1 token of .*, about 5.0 s"), ("2", "")):
+        screen = Screen(binary, "run", path, "-n", tokens, "echo", "over")
+        found = screen.expect(r"(?s)^(.*)over")
+        check("announced", bool(re.fullmatch(words, found.group(1).strip())), True)
+        check("exit status", screen.end(), 0)
+
+
 globals()[sys.argv[1]](*sys.argv[2:])
