@@ -9,6 +9,7 @@
 #include "companions/draw.h"
 #include "companions/mounted.h"
 #include "companions/output_file.h"
+#include "companions/recorded.h"
 #include "companions/recording.h"
 
 #include "core/values/quantity.h"
@@ -32,44 +33,15 @@ enum { LIMITERS_MAX = 64, ROUNDS_MAX = 100000 };
 
 struct plot {
 	struct recording recording;
-	char *limiters[LIMITERS_MAX]; /* borrowed: the arguments; owned: children behind them */
+	char *limiters[LIMITERS_MAX]; /* borrowed: the arguments; owned: all that are found */
 	const char *file;	      /* NULL: standard output */
+	const char *from;	      /* a text of @data, in place of limiters; or NULL */
 	bool data;		      /* as text, without gnuplot */
 	bool stacked;		      /* one limiter with its children */
 	bool cut;		      /* a limiter went away before the end */
 	FILE *out;		      /* owned: of the data; NULL: not open yet */
 	int error;		      /* of it, an errno */
 };
-
-static void print_value(FILE *out, double value)
-{
-	if (isnan(value))
-		fputs("\t-", out);
-	else if (isinf(value))
-		fputs("\tmax", out);
-	else
-		fprintf(out, "\t%.10g", value);
-}
-
-static void print_head(FILE *out)
-{
-	fputs("limiter\tseconds", out);
-	for (enum column c = 0; c < COLUMN_COUNT; c++)
-		fprintf(out, "\t%s", recording_name(c));
-	fputs("\tunix_time\n", out);
-}
-
-static void print_last_round(const struct recording *recording, FILE *out)
-{
-	size_t round = recording->rounds - 1;
-
-	for (size_t i = 0; i < recording->count; i++) {
-		fprintf(out, "%s\t%.3f", recording->limiters[i], recording->seconds[round]);
-		for (enum column c = 0; c < COLUMN_COUNT; c++)
-			print_value(out, recording_value(recording, i, round, c));
-		fprintf(out, "\t%.3f\n", recording->began + recording->seconds[round]);
-	}
-}
 
 /*
  * Writes the round that was taken last; opens the file before, when the first one tells that there
@@ -80,11 +52,11 @@ static int write_round(struct recording *recording)
 	struct plot *plot = (struct plot *)recording; /* its first member */
 
 	if (recording->rounds > 1) {
-		print_last_round(recording, plot->out);
+		recorded_print_round(recording, recording->rounds - 1, plot->out);
 	} else {
 		plot->out = plot->file ? fopen(plot->file, "we") : stdout;
 		if (plot->out)
-			print_head(plot->out);
+			recorded_print_names(plot->out);
 	}
 	if (plot->out && !fflush(plot->out))
 		return 0;
@@ -125,6 +97,15 @@ static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 	return -1;
 }
 
+/* Records, or reads a recording. 0: there is something to draw; -1 after a message. */
+static int take_samples(struct plot *plot)
+{
+	if (plot->from)
+		return recorded_read(&plot->recording, plot->from, LIMITERS_MAX, ROUNDS_MAX);
+	plot->cut = recording_take(&plot->recording);
+	return plot->recording.rounds > 1 ? 0 : -1;
+}
+
 /* 0, or -1 after a message. */
 static int draw_plot(struct plot *plot, int file)
 {
@@ -135,8 +116,7 @@ static int draw_plot(struct plot *plot, int file)
 	if (start_gnuplot(file, &gnuplot, &script))
 		return -1;
 	signal(SIGPIPE, SIG_IGN); /* it may end before it has read everything */
-	plot->cut = recording_take(&plot->recording);
-	err = plot->recording.rounds > 1 ? 0 : -1;
+	err = take_samples(plot);
 	if (!err)
 		draw_script(&plot->recording, plot->file, plot->stacked, script);
 	if (fclose(script) && !err) {
@@ -218,7 +198,7 @@ static int run(struct plot *plot)
 	plot->recording.each = plot->data ? write_round : NULL;
 	if (isatty(STDERR_FILENO) && (plot->file || !plot->data))
 		plot->recording.hint = plot->data ? "Ctrl-C ends it" : "Ctrl-C draws now";
-	if (!plot->stacked || !add_children(plot))
+	if (plot->from || !plot->stacked || !add_children(plot))
 		status = plot->data ? write_data(plot) : draw(plot);
 	recording_free(&plot->recording);
 	for (size_t i = named; i < plot->recording.count; i++)
@@ -231,6 +211,7 @@ static void print_usage(void)
 	printf("usage: ratefs plot LIMITER... -o FILE [options]\n"
 	       "       ratefs plot LIMITER --children -o FILE [options]\n"
 	       "       ratefs plot LIMITER... --data [options]\n"
+	       "       ratefs plot --from FILE -o FILE [--children]\n"
 	       "\n"
 	       "Records what limiters do, and draws it over time: granted tokens, readers that "
 	       "wait,\n"
@@ -244,6 +225,7 @@ static void print_usage(void)
 	       "    -d SECONDS          time between two samples (1), or a duration; from 10ms\n"
 	       "    --children          with the children of the limiter, stacked\n"
 	       "    --data              the samples instead, as tab-separated values\n"
+	       "    --from FILE         draws what --data wrote to FILE\n"
 	       "    -h, --help          print this\n");
 }
 
@@ -277,6 +259,9 @@ static int take_option(struct plot *plot, int option)
 	case 'D':
 		plot->data = true;
 		return 0;
+	case 'F':
+		plot->from = optarg;
+		return 0;
 	default:
 		return companion_usage();
 	}
@@ -285,6 +270,10 @@ static int take_option(struct plot *plot, int option)
 /* Takes the limiters. 0, or an exit status after a message. */
 static int take_limiters(struct plot *plot, char *limiters[], size_t count)
 {
+	if (plot->from && count)
+		return wrong("a limiter beside --from", limiters[0]);
+	if (plot->from)
+		return 0;
 	if (!count)
 		return wrong("no limiter given", "LIMITER");
 	if (count > LIMITERS_MAX)
@@ -308,6 +297,8 @@ static int check_samples(const struct plot *plot)
 {
 	const struct recording *recording = &plot->recording;
 
+	if (plot->data && plot->from)
+		return wrong("reads what --data writes", "--from");
 	if (!plot->data && !plot->file)
 		return wrong("no file given to draw to", "-o FILE");
 	if (!plot->data && !draw_can(plot->file))
@@ -324,6 +315,7 @@ int plot_main(int argc, char *argv[])
 	static const struct option options[] = {
 		{"children", no_argument, NULL, 'C'},
 		{"data", no_argument, NULL, 'D'},
+		{"from", required_argument, NULL, 'F'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};

@@ -143,7 +143,8 @@ static double spread_pause(double before, double now, double seconds, double *ow
 static void put_values(struct recording *recording, size_t i, const struct sample *now,
 		       double seconds)
 {
-	double *to = recording->values + (recording->rounds * recording->count + i) * COLUMN_COUNT;
+	double *to = recording->values +
+		     ((recording->rounds - 1) * recording->count + i) * COLUMN_COUNT;
 	const struct sample *before = &recording->last[i];
 
 	for (enum column c = 0; c < COLUMN_COUNT; c++) {
@@ -271,5 +272,5 @@ void recording_free(struct recording *recording)
 double recording_value(const struct recording *recording, size_t i, size_t round,
 		       enum column column)
 {
-	return recording->values[(round * recording->count + i) * COLUMN_COUNT + column];
+	return recording->values[((round - 1) * recording->count + i) * COLUMN_COUNT + column];
 }

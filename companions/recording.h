@@ -29,7 +29,7 @@ struct recording {
 	const char *hint;	       /* effect of Ctrl-C, in a line that tells; NULL: no line */
 	/* Is told of each round as it is taken, the first included. Other than 0 ends all. */
 	int (*each)(struct recording *recording);
-	double began;	     /* seconds since 1970, of the first round */
+	double began;	     /* seconds since 1970, of the first round; or not a number */
 	double *seconds;     /* owned: of each round, from the first on */
 	double *values;	     /* owned: of each column, limiter and round; none of the first */
 	struct sample *last; /* owned: of each limiter, and the seconds of its pauses to come */

@@ -182,6 +182,77 @@ case_images_are_drawn() {
 	is 'first bytes' "$(head -c 4 "$d/image.png" | tail -c 3)" PNG
 }
 
+# saved LINE…: $d/saved, with these lines behind the names of two columns; \t is a tab.
+saved() {
+	printf 'limiter\tseconds\tgranted_per_second\twaiting\n' > "$d/saved"
+	[ $# = 0 ] || printf '%b\n' "$@" >> "$d/saved"
+}
+
+case_a_text_is_drawn_later() {
+	fake
+	mv "$f" "$d/other"
+	fake
+	plot 0 "$f" "$d/other" --data -t 300ms -d 100ms -o "$d/saved"
+	rm -r "$f" "$d/other"
+	plot 0 --from "$d/saved" -o "$d/image.svg"
+	image "$d/image.svg" fake other granted/s waiting 'share of the limit'
+	waiting_gnuplot
+	: > "$d/go"
+	saved 'a\t1.0\t7\t-' 'b\t1.0\tmax\t2' 'a\t2.5\t8.25\t3' 'b\t2.5\t0\t4' 'a\t3\t9\t9'
+	printf 'b\t3' >> "$d/saved"
+	plot 0 --from "$d/saved" -o "$d/image.svg"
+	is 'what is drawn of a' "$(sed -n '/^.line0/,/^END/p' "$d/script" | sed '1d;$d' |
+		cut -f 1-3)" $'0.000\t7\t-\n1.000\t8.25\t3\n2.500\t8.25\t3'
+	is 'what is drawn of b' "$(sed -n '/^.line1/,/^END/p' "$d/script" | sed '1d;$d' |
+		cut -f 1-3)" $'0.000\t-\t2\n1.000\t0\t4\n2.500\t0\t4'
+}
+
+# unread PATTERN: $d/saved is refused so.
+unread() {
+	plot 1 --from "$d/saved" -o "$d/image.svg"
+	says "saved:$1"
+	[ ! -e "$d/image.svg" ] || fail 'a file is left'
+}
+
+case_a_text_that_is_no_recording_is_refused_with_its_line() {
+	local i
+	: > "$d/saved"
+	unread '1: not what --data writes'
+	saved
+	unread '2: no samples'
+	for i in 'x' '' '-' nan inf -1 1x; do
+		saved 'a\t1\t7\t-' "a\\t$i\\t7\\t-"
+		unread "3: not the seconds.*'$i'"
+	done
+	for i in 'x' '' nan inf -1 1x; do
+		saved "a\\t1\\t$i\\t-"
+		unread "2: not a value: '$i'"
+	done
+	saved 'a\t1\t7'
+	unread '2: not a value'
+	saved a
+	unread '2: not the seconds'
+	saved 'a\t1\t7\t-\t8'
+	unread "2: a value that has no name: '8'"
+	saved 'a\t1\t7\t-' 'a\t1\t7\t-'
+	unread '3: not the seconds'
+	saved 'a\t1\t7\t-' 'b\t2\t7\t-'
+	unread '3: not the seconds'
+	saved 'a\t1\t7\t-' 'b\t1\t7\t-' 'a\t2\t7\t-' 'a\t3\t7\t-'
+	unread "5: not the limiter of this line: 'a'"
+	saved "$(for i in {1..65}; do echo "$i\\t1\\t7\\t-"; done)"
+	unread "66: too many limiters: '65'"
+	saved "$(printf '%8000s' a)\\t1\\t7\\t-"
+	unread '2: no line of a recording'
+	for i in bogus '' "$(printf 'waiting\t%.0s' {1..10})"; do
+		printf 'limiter\tseconds\t%s\n' "$i" > "$d/saved"
+		unread '1: not a column'
+	done
+	plot 1 --from "$d" -o "$d/image.svg"
+	plot 1 --from "$d/nowhere" -o "$d/image.svg"
+	plot 1 --from /dev/zero -o "$d/image.svg"
+}
+
 case_a_panel_without_anything_to_show_is_left_out() {
 	fake
 	sed -i 's/^share .*/share 1/' "$f/stat"
@@ -365,6 +436,10 @@ case_wrong_arguments_are_refused() {
 	says shorter
 	plot 2 "$f" --data -t 24h -d 10ms
 	says 'more than 100000 samples'
+	plot 2 "$f" --from "$f" -o "$d/image.svg"
+	says 'beside --from'
+	plot 2 --from "$f" --data
+	says 'reads what --data writes'
 	many=$(for ((i = 0; i < 65; i++)); do echo "$f"; done)
 	plot 2 $many --data
 	says 'more than 64'
