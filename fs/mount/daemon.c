@@ -2,6 +2,7 @@
 #include "fs/mount/daemon.h"
 #include "fs/base/log.h"
 #include "fs/mount/channel.h"
+#include "fs/mount/node.h"
 #include "fs/mount/wake.h"
 
 #include "core/fleet/fleet.h"
@@ -14,15 +15,18 @@
 #include <string.h>
 #include <sys/random.h>
 
-void daemon_refused(struct daemon *daemon, uint32_t uid, const char *format, ...)
+void daemon_refused(struct daemon *daemon, uint32_t uid, const struct limiter *limiter,
+		    const struct node_row *row, const char *format, ...)
 {
-	char text[ERROR_TEXT];
+	char text[ERROR_TEXT], file[NODE_FILE_TEXT] = "";
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	refusals_add(&daemon->refusals, uid, text);
+	if (limiter && !limiter->removed && !(limiter->is_key && limiter->parent->removed))
+		node_file(limiter, row, file);
+	refusals_add(&daemon->refusals, uid, file, text);
 }
 
 int daemon_has_room(struct daemon *daemon, uint32_t uid, enum bound_id id)
@@ -31,7 +35,7 @@ int daemon_has_room(struct daemon *daemon, uint32_t uid, enum bound_id id)
 	int err = users_check(&daemon->engine.users, uid, id, error);
 
 	if (err)
-		daemon_refused(daemon, uid, "%s", error);
+		daemon_refused(daemon, uid, NULL, NULL, "%s", error);
 	return err;
 }
 

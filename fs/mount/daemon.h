@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+struct node_row;
 struct parameter_table;
 struct fleet;
 struct state;
@@ -110,9 +111,13 @@ void daemon_stop(struct daemon *daemon);
 /* Counts a grant, which was delivered just now, if that was too late. Without the lock. */
 void daemon_delivered(struct daemon *daemon);
 
-/* Remembers why a request of user @uid was refused, for its last_error. Under the lock. */
-void daemon_refused(struct daemon *daemon, uint32_t uid, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/*
+ * Remembers why a request of user @uid was refused, for its last_error: one at the file or
+ * directory of @row of @limiter; NULL: at none. Under the lock.
+ */
+void daemon_refused(struct daemon *daemon, uint32_t uid, const struct limiter *limiter,
+		    const struct node_row *row, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
 
 /* Tells whether user @uid may have one more: 0, or -ENOSPC, which its last_error explains. */
 int daemon_has_room(struct daemon *daemon, uint32_t uid, enum bound_id id);

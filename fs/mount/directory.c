@@ -93,14 +93,15 @@ void directory_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 		return;
 	}
 	if (!err && directory.row->access != ACCESS_LIMITER) {
-		daemon_refused(daemon, caller->uid,
+		daemon_refused(daemon, caller->uid, directory.limiter, directory.row,
 			       "'%.200s': limiters are made at the top or in a limiter", name);
 		err = -EPERM;
 	}
 	if (!err && strlen(name) > NAME_BYTES_MAX)
 		err = -ENAMETOOLONG;
 	if (!err && node_name_is_taken(name)) {
-		daemon_refused(daemon, caller->uid, "'%.200s' is the name of a control file", name);
+		daemon_refused(daemon, caller->uid, directory.limiter, directory.row,
+			       "'%.200s' is the name of a control file", name);
 		err = -EEXIST;
 	}
 	if (!err) {
@@ -122,10 +123,10 @@ static void refuse_file(struct daemon *daemon, const struct node *directory, con
 			uint32_t uid)
 {
 	if (limiter_is_root(directory->limiter))
-		daemon_refused(daemon, uid, "'%.200s' is part of the tree and stays where it is",
-			       name);
+		daemon_refused(daemon, uid, directory->limiter, directory->row,
+			       "'%.200s' is part of the tree and stays where it is", name);
 	else
-		daemon_refused(daemon, uid,
+		daemon_refused(daemon, uid, directory->limiter, directory->row,
 			       "'%.200s' is part of the limiter '%.200s': rmdir removes that, with "
 			       "all its files",
 			       name, directory->limiter->name);
@@ -187,7 +188,7 @@ void directory_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
 	/* Nothing is ever replaced, so that flag asks for no more. */
 	if (flags & ~(unsigned int)RENAME_NOREPLACE) {
 		daemon_lock(daemon);
-		daemon_refused(daemon, caller->uid,
+		daemon_refused(daemon, caller->uid, NULL, NULL,
 			       "limiters are neither exchanged nor whited out");
 		daemon_unlock(daemon);
 		fuse_reply_err(request, EINVAL);
@@ -204,15 +205,15 @@ void directory_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
 	renamed = err == -ENOENT && caller->again && new_parent == parent &&
 		  !find_limiter(daemon, parent, new_name, caller->uid, &writer->change.limiter);
 	if (!err && new_parent != parent) {
-		daemon_refused(daemon, caller->uid,
+		daemon_refused(daemon, caller->uid, writer->change.limiter, &NODES[NODE_LIMITER],
 			       "'%.200s': a limiter stays where it is: among its siblings", name);
 		err = -EPERM;
 	}
 	if (!err && strlen(new_name) > NAME_BYTES_MAX)
 		err = -ENAMETOOLONG;
 	if (!err && node_name_is_taken(new_name)) {
-		daemon_refused(daemon, caller->uid, "'%.200s' is the name of a control file",
-			       new_name);
+		daemon_refused(daemon, caller->uid, writer->change.limiter, &NODES[NODE_LIMITER],
+			       "'%.200s' is the name of a control file", new_name);
 		err = -EEXIST;
 	}
 	if (!err) {
@@ -231,7 +232,7 @@ static void refuse_name(fuse_req_t request, const char *name, const char *why)
 	struct daemon *daemon = request_daemon(request);
 
 	daemon_lock(daemon);
-	daemon_refused(daemon, request_caller(request)->uid, "'%.200s': %s", name, why);
+	daemon_refused(daemon, request_caller(request)->uid, NULL, NULL, "'%.200s': %s", name, why);
 	daemon_unlock(daemon);
 	fuse_reply_err(request, EPERM);
 }

@@ -39,8 +39,8 @@ static void open_frozen(struct daemon *daemon, struct handle *handle, const stru
 	if ((flags & O_ACCMODE) != O_RDONLY) {
 		err = daemon->freezer ? EBUSY : 0;
 		if (err)
-			daemon_refused(daemon, caller->uid, "process %" PRIu32 " has it frozen",
-				       frozen_by(daemon));
+			daemon_refused(daemon, caller->uid, handle->limiter, handle->row,
+				       "process %" PRIu32 " has it frozen", frozen_by(daemon));
 		else
 			begin_freeze(daemon, handle, caller->pid);
 	}
@@ -75,11 +75,10 @@ static void answer_frozen(struct daemon *daemon, struct handle *handle,
 static void write_frozen(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 			 const char *text, size_t size)
 {
-	(void)handle;
 	(void)text;
 	(void)size;
 	daemon_lock(daemon);
-	daemon_refused(daemon, caller->uid,
+	daemon_refused(daemon, caller->uid, handle->limiter, handle->row,
 		       "the tree is frozen as long as this file is open: nothing is written to it");
 	daemon_unlock(daemon);
 	fuse_reply_err(caller->request, EINVAL);

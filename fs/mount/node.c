@@ -160,11 +160,13 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 	return 0;
 }
 
-/* Refuses @name in take or eta, and tells @why in last_error. */
-static int refuse_parameter(struct daemon *daemon, uint32_t uid, int err, const char *name,
-			    const char *why)
+/* Refuses @node, which @name is in take or eta, and tells @why in last_error. */
+static int refuse_parameter(struct daemon *daemon, const struct node *node, uint32_t uid, int err,
+			    const char *name, const char *why)
 {
-	daemon_refused(daemon, uid, "'%.200s': %s", name, why);
+	const struct node_row *directory = &NODES[node->row->place];
+
+	daemon_refused(daemon, uid, node->limiter, directory, "'%.200s': %s", name, why);
 	return err == -ERANGE ? err : -ENOENT;
 }
 
@@ -210,7 +212,7 @@ static int name_units(struct daemon *daemon, const char *name, uint32_t uid, str
 	for (uint64_t i = 0; i < daemon->amounts.count; i++) {
 		if (!units_know(node->limiter, node_is_below(node->row, NODE_KEY),
 				daemon->amounts.of[i].unit))
-			return refuse_parameter(daemon, uid, -ENOENT, name,
+			return refuse_parameter(daemon, node, uid, -ENOENT, name,
 						"no rate of the limiter, or above it, has that "
 						"unit");
 	}
@@ -226,11 +228,11 @@ static int find_eta(struct daemon *daemon, const struct node *parent, const stru
 
 	*node = node_of_key(row, parent->limiter, parent->key);
 	if (strstr(name, WITHIN))
-		return refuse_parameter(daemon, uid, -EINVAL, name,
+		return refuse_parameter(daemon, node, uid, -EINVAL, name,
 					"eta has nothing after the numbers");
 	err = amounts_parse(name, &node->tokens, &daemon->amounts);
 	if (err)
-		return refuse_parameter(daemon, uid, err, name, why_not_tokens(err));
+		return refuse_parameter(daemon, node, uid, err, name, why_not_tokens(err));
 	node->most = node->tokens;
 	return name_units(daemon, name, uid, node);
 }
@@ -249,14 +251,14 @@ static int find_take(struct daemon *daemon, const struct node *parent, const str
 	*node = node_of_key(row, parent->limiter, parent->key);
 	err = amounts_parse_take(amounts, &node->tokens, &node->most, &daemon->amounts);
 	if (err)
-		return refuse_parameter(daemon, uid, err, name, why_not_take(err));
+		return refuse_parameter(daemon, node, uid, err, name, why_not_take(err));
 	if (node->most > node->tokens)
 		node->row =
 			&NODES[row == &NODES[NODE_TAKE_N] ? NODE_TAKE_RANGE : NODE_KEY_TAKE_RANGE];
 	if (*rest) {
 		err = duration_parse(rest + strlen(WITHIN), &node->within_ns);
 		if (err)
-			return refuse_parameter(daemon, uid, err, name, why_not_within(err));
+			return refuse_parameter(daemon, node, uid, err, name, why_not_within(err));
 	}
 	return name_units(daemon, name, uid, node);
 }
@@ -276,7 +278,7 @@ static int find_slot(struct daemon *daemon, const struct node *parent, const str
 		return -ENOENT;
 	*node = node_of_key(row, parent->limiter, parent->key);
 	err = duration_parse(name + strlen(SLOT_WITHIN), &node->within_ns);
-	return err ? refuse_parameter(daemon, uid, err, name, why_not_within(err)) : 0;
+	return err ? refuse_parameter(daemon, node, uid, err, name, why_not_within(err)) : 0;
 }
 
 static int find_key(struct daemon *daemon, const struct node *parent, const struct node_row *row,
@@ -295,8 +297,8 @@ static int find_key(struct daemon *daemon, const struct node *parent, const stru
 	if (err == -ENODEV)
 		return -ESTALE;
 	if (err == -ENOSPC && !daemon_has_room(daemon, uid, BOUND_KEYS))
-		daemon_refused(daemon, uid, "'%.200s': keys_max keys are in use, and none is idle",
-			       name);
+		daemon_refused(daemon, uid, parent->limiter, parent->row,
+			       "'%.200s': keys_max keys are in use, and none is idle", name);
 	if (!err)
 		*node = node_of_key(row, parent->limiter, key);
 	return err;
@@ -413,9 +415,12 @@ static fuse_ino_t number_of(struct daemon *daemon, const struct node *node)
 	return known ? known : ino;
 }
 
-void node_attributes(struct daemon *daemon, const struct node *node, struct stat *attributes)
+void node_attributes(struct daemon *daemon, const struct node *node, uint32_t uid,
+		     struct stat *attributes)
 {
 	const struct limiter *limiter = node->limiter;
+	const struct refusal *refusal = node->row->own ? refusals_last(&daemon->refusals, uid)
+						       : NULL;
 	bool setting = node->row->kind->is_setting;
 
 	*attributes = (struct stat){
@@ -431,6 +436,8 @@ void node_attributes(struct daemon *daemon, const struct node *node, struct stat
 	attributes->st_mtim = daemon->began;
 	attributes->st_mtim.tv_sec += setting ? limiter_changed_s(limiter, node->row->setting)
 					      : limiter->made_s;
+	if (refusal)
+		attributes->st_mtim = refusal->at;
 	attributes->st_ctim = attributes->st_mtim;
 	attributes->st_atim = attributes->st_mtim;
 }
@@ -448,7 +455,8 @@ int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
 	struct parameter_name name;
 	int err;
 
-	*entry = (struct fuse_entry_param){.attr_timeout = ATTRIBUTES_S, .entry_timeout = ENTRY_S};
+	*entry = (struct fuse_entry_param){.attr_timeout = node->row->own ? 0 : ATTRIBUTES_S,
+					   .entry_timeout = ENTRY_S};
 	if (has_parameter(node)) {
 		name = parameter_name_of(encode_node(daemon, node), node);
 		/*
@@ -463,7 +471,7 @@ int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
 		if (err)
 			return err;
 	}
-	node_attributes(daemon, node, &entry->attr);
+	node_attributes(daemon, node, uid, &entry->attr);
 	entry->ino = entry->attr.st_ino;
 	return 0;
 }
@@ -627,6 +635,20 @@ bool node_name_is_taken(const char *name)
 			return true;
 	}
 	return is_slot_within(name);
+}
+
+void node_file(const struct limiter *limiter, const struct node_row *row, char file[NODE_FILE_TEXT])
+{
+	static const char above[] = "LIMITER";
+	char path[PATH_TEXT] = "", within[NODE_PATH_TEXT];
+	const char *rest = within;
+
+	node_path(row, within);
+	if (!strncmp(within, above, strlen(above))) {
+		tree_path(limiter->is_key || limiter->partition ? limiter->parent : limiter, path);
+		rest += strlen(above);
+	}
+	snprintf(file, NODE_FILE_TEXT, "%s%s", path, *path || *rest ? rest : "/");
 }
 
 void node_path(const struct node_row *row, char path[NODE_PATH_TEXT])

@@ -168,6 +168,7 @@ struct node_row {
 	 * Under the lock. NULL: no read waits, or the kind sees to it.
 	 */
 	uint64_t (*until)(struct daemon *daemon, struct handle *handle, uint64_t asked_ns);
+	bool own;	     /* each user has its own, from its last refusal */
 	bool brief;	     /* such a wait is short: O_NONBLOCK and polls do not count */
 	const char *columns; /* of a table: its headings; NULL: the file is none */
 	const char *help;    /* NULL: a directory that says nothing by itself */
@@ -241,7 +242,9 @@ void node_closed(struct daemon *daemon, fuse_ino_t ino);
  */
 const struct limiter *node_place_keeper(const struct limiter *limiter);
 
-void node_attributes(struct daemon *daemon, const struct node *node, struct stat *attributes);
+/* Finds the attributes of @node as user @uid sees them. */
+void node_attributes(struct daemon *daemon, const struct node *node, uint32_t uid,
+		     struct stat *attributes);
 
 /*
  * Makes the kernel ask anew for the attributes of @limiter's files. Without pages to be dropped it
@@ -269,6 +272,14 @@ bool node_is_below(const struct node_row *row, enum node_id id);
 /* The row's path as documents write it, such as LIMITER/take/N. */
 enum { NODE_PATH_TEXT = STATE_ROW_TEXT };
 void node_path(const struct node_row *row, char path[NODE_PATH_TEXT]);
+
+/*
+ * Prints the path below the mount of the file of @row of @limiter; names of keys, partitions and
+ * numbers are as documents have them, such as orders/keys/KEY/rate.
+ */
+enum { NODE_FILE_TEXT = PATH_TEXT + NODE_PATH_TEXT };
+void node_file(const struct limiter *limiter, const struct node_row *row,
+	       char file[NODE_FILE_TEXT]);
 
 /* Makes the numbers of rows, and of names with a number, once the engine is there. 0 or -ENOMEM. */
 int node_init(struct daemon *daemon);

@@ -38,7 +38,10 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	connection->max_write = MOUNT_WRITE_MAX;
 }
 
-/* Answers with what @ino is, which the kernel may rely on for @seconds. */
+/*
+ * Answers with what @ino is, which the kernel may rely on for @seconds, for all users, unless each
+ * user has its own.
+ */
 static void reply_attributes(fuse_req_t request, fuse_ino_t ino, double seconds)
 {
 	struct daemon *daemon = request_daemon(request);
@@ -49,12 +52,12 @@ static void reply_attributes(fuse_req_t request, fuse_ino_t ino, double seconds)
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
 	if (!err)
-		node_attributes(daemon, &node, &attributes);
+		node_attributes(daemon, &node, request_caller(request)->uid, &attributes);
 	daemon_unlock(daemon);
 	if (err)
 		fuse_reply_err(request, -err);
 	else
-		fuse_reply_attr(request, &attributes, seconds);
+		fuse_reply_attr(request, &attributes, node.row->own ? 0 : seconds);
 }
 
 static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
@@ -73,7 +76,7 @@ static bool mode_follows(struct daemon *daemon, const struct node *node, mode_t 
 {
 	struct stat now;
 
-	node_attributes(daemon, node, &now);
+	node_attributes(daemon, node, node->limiter->uid, &now);
 	return !((mode ^ now.st_mode) & (mode ^ node->limiter->access) & ACCESS_BITS);
 }
 
@@ -106,7 +109,7 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 	follows = !err && node.row->access != ACCESS_LIMITER;
 	if (follows && which & FUSE_SET_ATTR_MODE &&
 	    !mode_follows(daemon, &node, wanted->st_mode)) {
-		daemon_refused(daemon, request_caller(request)->uid,
+		daemon_refused(daemon, request_caller(request)->uid, node.limiter, node.row,
 			       "the mode of a file is the limiter's: change its directory");
 		err = -EPERM;
 	}
@@ -232,7 +235,8 @@ static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size
 	}
 	if (why) {
 		daemon_lock(daemon);
-		daemon_refused(daemon, request_caller(request)->uid, "%s", why);
+		daemon_refused(daemon, request_caller(request)->uid, handle->limiter, handle->row,
+			       "%s", why);
 		daemon_unlock(daemon);
 	}
 	if (err)

@@ -99,7 +99,7 @@ int pages_ask(struct daemon *daemon, struct handle *handle, const struct read_re
 	daemon_lock(daemon);
 	if (waits_for_many(pages, read->caller->uid)) {
 		err = -EBUSY;
-		daemon_refused(daemon, read->caller->uid,
+		daemon_refused(daemon, read->caller->uid, handle->limiter, handle->row,
 			       "user %u waits for %d pages of metrics already", read->caller->uid,
 			       WAITING_MAX);
 	} else {

@@ -42,19 +42,19 @@ static int begin_trigger(struct daemon *daemon, struct handle *handle, const str
 	int err;
 
 	if (handle->limiter->removed) {
-		daemon_refused(daemon, caller->uid, "the limiter is gone");
+		daemon_refused(daemon, caller->uid, NULL, NULL, "the limiter is gone");
 		return -ENODEV;
 	}
 	if (caller->again && state_was_done(daemon->state, caller->unique))
 		return 0;
 	if (wrong) {
-		daemon_refused(daemon, caller->uid,
+		daemon_refused(daemon, caller->uid, handle->limiter, handle->row,
 			       "not a threshold: some STALL WINDOW in microseconds, WINDOW 500000 "
 			       "to 10000000, STALL 1 to WINDOW");
 		return wrong;
 	}
 	if (handle->trigger) {
-		daemon_refused(daemon, caller->uid,
+		daemon_refused(daemon, caller->uid, handle->limiter, handle->row,
 			       "this open file has a threshold: open pressure again for another");
 		return -EBUSY;
 	}

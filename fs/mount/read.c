@@ -143,8 +143,9 @@ static enum read_manner manner_of(const struct handle *handle, const struct read
 	return read->nonblocking ? READ_NONBLOCKING : READ_BLOCKING;
 }
 
-void read_explain_bound(struct daemon *daemon, const struct limiter *limiter, uint32_t uid)
+void read_explain_bound(struct daemon *daemon, const struct handle *handle, uint32_t uid)
 {
+	const struct limiter *limiter = handle->limiter;
 	enum setting_id bound = daemon->engine.refused_by;
 	char path[PATH_TEXT], value[SETTING_TEXT];
 
@@ -153,11 +154,11 @@ void read_explain_bound(struct daemon *daemon, const struct limiter *limiter, ui
 	setting_print(bound, limiter->settings, value);
 	tree_path(limiter->is_key || limiter->partition ? limiter->parent : limiter, path);
 	if (bound == SETTING_QUEUE_MAX)
-		daemon_refused(daemon, uid,
+		daemon_refused(daemon, uid, limiter, handle->row,
 			       "as many readers wait as queue_max of '%.300s' allows: %s", path,
 			       value);
 	else
-		daemon_refused(daemon, uid,
+		daemon_refused(daemon, uid, limiter, handle->row,
 			       "the wait would be longer than wait_max of '%.300s' allows: %s",
 			       path, value);
 }
@@ -201,12 +202,12 @@ static void take_tokens(struct daemon *daemon, struct handle *handle,
 	} else if (err == -EAGAIN) {
 		poll_again(daemon, handle);
 	} else if (err == -EINVAL) {
-		daemon_refused(daemon, caller->uid,
+		daemon_refused(daemon, caller->uid, handle->limiter, handle->row,
 			       limiter_can_ever(handle->limiter, handle->tokens, handle->amounts)
 				       ? NOT_AT_ONCE
 				       : NEVER);
 	} else if (err == -EBUSY) {
-		read_explain_bound(daemon, handle->limiter, caller->uid);
+		read_explain_bound(daemon, handle, caller->uid);
 	}
 	daemon_unlock(daemon);
 	if (!err)

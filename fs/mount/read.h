@@ -30,8 +30,8 @@ struct timed_reader {
 /* Answers with the text of @tokens, from @offset on. 0, or -ENOENT: the client is gone. */
 int read_reply(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size);
 
-/* Says in last_error of @uid which bound of @limiter refused it in the last step, if one did. */
-void read_explain_bound(struct daemon *daemon, const struct limiter *limiter, uint32_t uid);
+/* Says in last_error of @uid which bound refused @handle in the last step, if one did. */
+void read_explain_bound(struct daemon *daemon, const struct handle *handle, uint32_t uid);
 
 /* Takes @reader, which waits, out of its queue. Interrupted it may come back to its place. */
 void read_leave_queue(struct daemon *daemon, struct reader *reader, int err);

@@ -1,12 +1,25 @@
 /* refusal - why something was refused last, see refusal.h. */
 #include "fs/mount/refusal.h"
+#include "fs/base/clock.h"
 
 #include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-void refusals_add(struct refusals *refusals, uint32_t uid, const char *text)
+/* Returns a copy of @text as one line: its words may be the user's. NULL: no memory. */
+static char *copy_line(const char *text)
+{
+	char *line = strdup(text);
+
+	for (char *c = line; c && *c; c++) {
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	}
+	return line;
+}
+
+void refusals_add(struct refusals *refusals, uint32_t uid, const char *file, const char *text)
 {
 	struct refusal *place = &refusals->of[0];
 
@@ -21,27 +34,28 @@ void refusals_add(struct refusals *refusals, uint32_t uid, const char *text)
 			place = refusal;
 	}
 	free(place->text);
-	place->text = strdup(text);
-	/* Quoted words are the user's, and the text is one line. */
-	for (char *c = place->text; c && *c; c++) {
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
-	}
+	free(place->file);
+	place->text = copy_line(text);
+	place->file = copy_line(file);
+	clock_gettime(CLOCK_REALTIME, &place->at);
+	place->at_ns = clock_ns();
 	place->uid = uid;
 	place->number = ++refusals->count;
 }
 
-const char *refusals_last(const struct refusals *refusals, uint32_t uid)
+const struct refusal *refusals_last(const struct refusals *refusals, uint32_t uid)
 {
 	for (int i = 0; i < REFUSALS_MAX; i++) {
 		if (refusals->of[i].text && refusals->of[i].uid == uid)
-			return refusals->of[i].text;
+			return &refusals->of[i];
 	}
 	return NULL;
 }
 
 void refusals_free(struct refusals *refusals)
 {
-	for (int i = 0; i < REFUSALS_MAX; i++)
+	for (int i = 0; i < REFUSALS_MAX; i++) {
 		free(refusals->of[i].text);
+		free(refusals->of[i].file);
+	}
 }

@@ -115,14 +115,17 @@ static void check_units(const struct limiter *limiter, struct report *report)
 	}
 }
 
-static void explain(struct daemon *daemon, uint32_t uid, const struct report *report)
+static void explain(struct daemon *daemon, const struct handle *handle, uint32_t uid,
+		    const struct report *report)
 {
 	const char *counted = report->err ? "" : "counted, but for ";
 
 	if (report->line > 1)
-		daemon_refused(daemon, uid, "line %zu: %s%s", report->line, counted, report->why);
+		daemon_refused(daemon, uid, handle->limiter, handle->row, "line %zu: %s%s",
+			       report->line, counted, report->why);
 	else if (*report->why)
-		daemon_refused(daemon, uid, "%s%s", counted, report->why);
+		daemon_refused(daemon, uid, handle->limiter, handle->row, "%s%s", counted,
+			       report->why);
 }
 
 /* Tells what is not understood in @report. 0, or why all of it is refused. Under the lock. */
@@ -132,7 +135,7 @@ static int check_report(struct daemon *daemon, const struct handle *handle, uint
 	/* Settings of other hosts may be about to follow. */
 	engine_run(&daemon->engine, now_ns);
 	check_units(handle->limiter, report);
-	explain(daemon, uid, report);
+	explain(daemon, handle, uid, report);
 	return report->err;
 }
 

@@ -187,11 +187,16 @@ void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint3
 
 void show_last_error(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	const char *text = refusals_last(&daemon->refusals, uid);
+	const struct refusal *refusal = refusals_last(&daemon->refusals, uid);
 
 	(void)node;
-	if (text)
-		fprintf(out, "%s\n", text);
+	if (!refusal)
+		return;
+	fprintf(out, "%s\n# %" PRIu64 " s ago", refusal->text,
+		(clock_ns() - refusal->at_ns) / NSEC_PER_SEC);
+	if (refusal->file && *refusal->file)
+		fprintf(out, ": %s", refusal->file);
+	fputc('\n', out);
 }
 
 void show_eta(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)

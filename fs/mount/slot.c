@@ -106,7 +106,7 @@ static void open_slot(struct daemon *daemon, struct handle *handle, const struct
 		(void)daemon_has_room(daemon, caller->uid, BOUND_READERS); /* which says why */
 		err = -EBUSY;
 	} else if (err == -EBUSY) {
-		read_explain_bound(daemon, handle->limiter, caller->uid);
+		read_explain_bound(daemon, handle, caller->uid);
 	}
 	if (!err)
 		slot_note(daemon, handle);

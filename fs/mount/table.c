@@ -125,9 +125,9 @@ const struct node_row NODES[] = {
 		.help = "state changes from now on, a line each, as they happen"},
 	{
 		.name = "last_error", .place = NODE_ROOT, .access = ACCESS_USE,
-		.kind = &TEXT_FILE, .show = show_last_error,
+		.kind = &TEXT_FILE, .show = show_last_error, .own = true,
 		.help = "why this user was refused last: a write, a mkdir, a rmdir, a mv, or a "
-			"read by a bound"},
+			"read by a bound; how long ago, at which file"},
 	{
 		.name = "frozen", .place = NODE_ROOT, .access = ACCESS_OWNER,
 		.kind = &FROZEN_FILE, .show = frozen_show, .until = until_asked,

@@ -83,6 +83,7 @@ static void change_settings(struct daemon *daemon, struct handle *handle,
 	writer->change.kind = CHANGE_SETTINGS;
 	writer->change.setting = setting;
 	writer->change.limiter = handle->limiter;
+	writer->row = handle->row;
 	daemon_lock(daemon);
 	if (setting == CHANGE_CONFIG)
 		writer->change.denied = denied_settings(handle->limiter, viewer);
@@ -118,11 +119,12 @@ static void write_override(struct daemon *daemon, struct handle *handle,
 	daemon_lock(daemon);
 	gone = handle->limiter->removed;
 	if (gone) {
-		daemon_refused(daemon, caller->uid, "the limiter is gone");
+		daemon_refused(daemon, caller->uid, NULL, NULL, "the limiter is gone");
 	} else {
 		writer->change.kind = CHANGE_SETTINGS;
 		writer->change.setting = rate ? CHANGE_KEY_RATE : CHANGE_KEY_BURST;
 		writer->change.limiter = handle->limiter->parent;
+		writer->row = handle->row;
 		strcpy(writer->change.name, keys_key(handle->limiter)->name);
 		write_submit(daemon, writer, caller);
 	}
@@ -137,7 +139,7 @@ int write_check_limiter(struct daemon *daemon, const struct handle *handle, uint
 {
 	if (!handle->limiter->removed)
 		return 0;
-	daemon_refused(daemon, uid, "the limiter is gone");
+	daemon_refused(daemon, uid, NULL, NULL, "the limiter is gone");
 	return -ENODEV;
 }
 
@@ -157,7 +159,7 @@ static void write_charge(struct daemon *daemon, struct handle *handle, const str
 	} else if (!err && wrong) {
 		err = wrong;
 		daemon_refused(
-			daemon, caller->uid,
+			daemon, caller->uid, handle->limiter, handle->row,
 			err == -ERANGE
 				? "'%.60s': out of bounds: a charge is a whole number, -1e13 to "
 				  "1e13"
@@ -168,11 +170,11 @@ static void write_charge(struct daemon *daemon, struct handle *handle, const str
 		state_done(daemon->state, caller->unique);
 		err = engine_charge(&daemon->engine, handle->limiter, &charge, clock_ns());
 		if (err == -ERANGE)
-			daemon_refused(daemon, caller->uid,
+			daemon_refused(daemon, caller->uid, handle->limiter, handle->row,
 				       "'%.60s': more would come back than was taken", written);
 		if (err == -EINVAL)
 			daemon_refused(
-				daemon, caller->uid,
+				daemon, caller->uid, handle->limiter, handle->row,
 				"'%.60s': no rate of the limiter, or above it, has that unit",
 				written);
 		state_taken(daemon->state, handle->limiter);
@@ -260,7 +262,7 @@ static void fill_entry(struct daemon *daemon, struct writer *writer)
 		(void)node_entry(daemon, &node, writer->queued.pending.uid, &writer->entry);
 	} else if (writer->change.kind == CHANGE_OWNER &&
 		   !node_decode(daemon, writer->ino, &node)) {
-		node_attributes(daemon, &node, &writer->entry.attr);
+		node_attributes(daemon, &node, writer->queued.pending.uid, &writer->entry.attr);
 		node_owner_changed(daemon, node.limiter);
 	}
 }
@@ -319,6 +321,17 @@ static void doubt_refusal(struct daemon *daemon, struct writer *writer)
 	strcpy(change->error, "sent by a server that was killed, not acknowledged: read it back");
 }
 
+/* Remembers @why the change of @writer was refused. Its limiter may be gone by then. */
+static void refuse(struct daemon *daemon, const struct writer *writer, const char *why)
+{
+	const struct tree *tree = &daemon->engine.tree;
+	uint32_t id = writer->subject.id;
+	const struct limiter *limiter = id ? tree_find_id(tree, id) : tree->root;
+
+	daemon_refused(daemon, writer->queued.pending.uid, limiter,
+		       writer->row ? writer->row : &NODES[NODE_LIMITER], "%s", why);
+}
+
 static void forget_size(struct daemon *daemon, const struct writer *writer)
 {
 	users_drop_many(&daemon->engine.users, writer->queued.pending.uid, BOUND_TEXTS,
@@ -337,7 +350,7 @@ void write_collect(struct daemon *daemon, struct outbox *outbox)
 		if (made_before)
 			change->outcome = 0;
 		else if (change->outcome)
-			refusals_add(&daemon->refusals, writer->queued.pending.uid, change->error);
+			refuse(daemon, writer, change->error);
 		else
 			tell_change(daemon, writer);
 		if (!change->outcome && !made_before)
@@ -390,7 +403,7 @@ enum pending_end write_give_up(struct daemon *daemon, struct pending *pending, i
 
 void write_expire(struct daemon *daemon, struct queued *queued)
 {
-	refusals_add(&daemon->refusals, queued->pending.uid,
-		     "not acknowledged within 2 s: read it back");
+	refuse(daemon, container_of(queued, struct writer, queued),
+	       "not acknowledged within 2 s: read it back");
 	daemon_give_up(daemon, &queued->pending, ETIMEDOUT);
 }

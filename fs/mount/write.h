@@ -13,11 +13,12 @@ extern const struct node_kind SETTING_FILE, CONFIG_FILE, OVERRIDE_FILE, CHARGE_F
 struct writer {
 	struct queued queued;
 	struct change change;
-	struct subject subject; /* of its limiter, as it was */
-	size_t size;		/* of a write, to be acknowledged */
-	uint32_t kib;		/* of memory that counts for its user, until it is done */
-	bool again;		/* a predecessor had the request, and did not answer */
-	bool awaited;		/* no request: its maker looks at @done, and frees it */
+	struct subject subject;	    /* of its limiter, as it was */
+	const struct node_row *row; /* of a write: its file's; NULL: of a directory */
+	size_t size;		    /* of a write, to be acknowledged */
+	uint32_t kib;		    /* of memory that counts for its user, until it is done */
+	bool again;		    /* a predecessor had the request, and did not answer */
+	bool awaited;		    /* no request: its maker looks at @done, and frees it */
 	bool done;
 	fuse_ino_t ino;		       /* setattr: the node to answer with; rmdir: the id */
 	struct fuse_entry_param entry; /* mkdir and setattr: the answer */

@@ -10,7 +10,7 @@ bound() {
 }
 
 # told USER REGEX: the user's last_error.
-told() { like "last_error of $1" "$(as "$1" cat "$m/last_error")" "$2"; }
+told() { like "last_error of $1" "$(as "$1" head -n 1 "$m/last_error")" "$2"; }
 
 case_a_user_may_have_so_many_limiters_and_root_more() {
 	bound user_limiters_max=2

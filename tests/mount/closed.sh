@@ -162,12 +162,51 @@ case_closed_events_files_wake_no_reader() {
 	gone $poller 30 || fail 'poll'
 }
 
-case_last_error_is_one_line_whatever_was_written() {
+case_last_error_is_one_sentence_and_a_line_whatever_was_written() {
 	start
 	limiter orders
 	refused EINVAL write "$m/orders/enforcement" $'open\nand\e[2Jmore'
-	is 'lines of it' "$(wc -l < "$m/last_error")" 1
-	like 'last error' "$(cat "$m/last_error")" '^.open[?]and[?]\[2Jmore.: '
+	is 'lines of it' "$(wc -l < "$m/last_error")" 2
+	like 'last error' "$(reason)" '^.open[?]and[?]\[2Jmore.: '
+}
+
+# refused_at FILE ERRNO CLIENT-COMMAND…: it is refused so, at that file as last_error says.
+refused_at() {
+	local file=$1
+	shift
+	refused "$@"
+	like "last_error after $*" "$(sed -n 2p "$m/last_error")" "^# [0-9]+ s ago: $file\$"
+}
+
+case_last_error_says_at_which_file_it_was() {
+	start
+	limiter orders
+	mkdir "$m/orders/batch"
+	refused_at orders/rate EINVAL write "$m/orders/rate" wrong
+	refused_at orders/batch/config EINVAL write "$m/orders/batch/config" wrong
+	refused_at orders/partitions/count EINVAL write "$m/orders/partitions/count" wrong
+	refused_at orders/keys/KEY/rate EINVAL write "$m/orders/keys/bob/rate" wrong
+	refused_at orders/charge EINVAL write "$m/orders/charge" wrong
+	refused_at orders/feedback EINVAL write "$m/orders/feedback" wrong
+	refused_at orders/take/ ENOENT read "$m/orders/take/wrong"
+	refused_at orders/ EPERM unlink "$m/orders/rate"
+	refused_at frozen EINVAL write "$m/frozen" wrong
+	refused_at / EPERM unlink "$m/README"
+}
+
+case_last_error_has_the_time_of_the_users_own_refusal() {
+	secrets
+	local file=$m/last_error root before
+	before=$(date +%s.%N)
+	is root "$("$CLIENT" write "$m/public/rate" rootwrong)" EINVAL
+	root=$(stat -c %.9Y "$file")
+	awk "BEGIN { exit !($root >= $before - 0.1 && $root <= $(date +%s.%N)) }" ||
+		fail "refused after $before, and its time is $root"
+	chmod 777 "$m/public"
+	is nobody "$(as nobody "$CLIENT" write "$m/public/rate" nobodywrong)" EINVAL
+	is 'after that of another user' "$(stat -c %.9Y "$file")" "$root"
+	awk "BEGIN { exit !($(as nobody stat -c %.9Y "$file") > $root) }" ||
+		fail 'the time of nobody is not later'
 }
 
 case_last_error_is_each_users_own() {

@@ -106,13 +106,13 @@ case_a_queue_that_is_full_refuses_and_says_why() {
 	reader a/token
 	waiting a 1
 	denied EBUSY read "$m/a/token"
-	is reason "$(cat "$m/last_error")" "as many readers wait as queue_max of 'a' allows: 1"
+	is reason "$(reason)" "as many readers wait as queue_max of 'a' allows: 1"
 	counts a refused_queue_max 1
 	counts a refused 1
 	echo 1min > "$m/a/wait_max"
 	echo max > "$m/a/queue_max"
 	denied EBUSY read "$m/a/take/2"
-	is reason "$(cat "$m/last_error")" \
+	is reason "$(reason)" \
 		"the wait would be longer than wait_max of 'a' allows: 1min"
 	counts a refused_wait_max 1
 	kill "$reader"

@@ -239,12 +239,12 @@ case_rm_of_a_limiter_removes_nothing_and_is_told_of_rmdir() {
 	like 'last error' "$(cat "$m/last_error")" \
 		"^'[a-z_]+' is part of the limiter 'batch': rmdir removes that"
 	refused EPERM unlink "$m/orders/batch/token"
-	is 'last error' "$(cat "$m/last_error")" \
+	is 'last error' "$(reason)" \
 		"'token' is part of the limiter 'batch': rmdir removes that, with all its files"
 	refused EPERM rmdir "$m/orders/batch/take"
 	like 'last error' "$(cat "$m/last_error")" "'take' is part of the limiter 'batch'"
 	refused EPERM unlink "$m/README"
-	is 'last error' "$(cat "$m/last_error")" \
+	is 'last error' "$(reason)" \
 		"'README' is part of the tree and stays where it is"
 	is rate "$(cat "$m/orders/batch/rate")" 50/s
 	rmdir "$m/orders/batch" "$m/orders"

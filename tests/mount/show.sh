@@ -512,7 +512,7 @@ case_thresholds_of_pressure_are_refused_as_by_psi() {
 		os.rmdir(sys.argv[1])
 		assert told(60) == PRI | ERR
 		assert refused(os.write, own, b"some 300000 500000") == "ENODEV"'
-	is 'why' "$(cat "$m/last_error")" 'the limiter is gone'
+	is 'why' "$(reason)" 'the limiter is gone'
 }
 
 case_a_user_may_watch_the_pressure_of_what_it_may_read() {

@@ -70,7 +70,7 @@ case_take_of_what_is_no_number_does_not_exist() {
 # is wrong in it.
 names_mistake() {
 	refused "$2" read "$m/orders/$1"
-	is "last_error after $1" "$(cat "$m/last_error")" "'${1#*/}': $3"
+	is "last_error after $1" "$(reason)" "'${1#*/}': $3"
 }
 
 case_last_error_says_what_is_wrong_in_a_name_in_take_or_eta() {
@@ -81,11 +81,11 @@ case_last_error_says_what_is_wrong_in_a_name_in_take_or_eta() {
 	local range="1-250 for up to 250, or $units; ,within=DURATION comes last"
 	for directory in eta keys/alice/eta; do
 		refused ENOENT read "$m/orders/$directory/5x"
-		is "last_error" "$(cat "$m/last_error")" "'5x': $why$units"
+		is "last_error" "$(reason)" "'5x': $why$units"
 	done
 	for directory in take keys/alice/take; do
 		refused ENOENT read "$m/orders/$directory/5x"
-		is "last_error" "$(cat "$m/last_error")" "'5x': $why$range"
+		is "last_error" "$(reason)" "'5x': $why$range"
 	done
 	names_mistake take/-5 ENOENT "$why$range"
 	names_mistake take/,within=5s ENOENT "$why$range"
