@@ -103,6 +103,22 @@ static bool counts(const struct fleet *fleet)
 	       !session_is_leaving(fleet) && transaction_says_used(fleet) && term_runs(fleet);
 }
 
+/* Forgets what was heard of hosts that are not among the @hids. */
+static void forget_departed(struct neighbour *neighbour, char (*hids)[HID_TEXT], uint32_t count)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < neighbour->heard_count; i++) {
+		uint32_t at = 0;
+
+		while (at < count && strcmp(hids[at], neighbour->heard[i].hid) != 0)
+			at++;
+		if (at < count)
+			neighbour->heard[kept++] = neighbour->heard[i];
+	}
+	neighbour->heard_count = kept;
+}
+
 /* Takes the hosts of the last look. */
 static void follow_membership(struct fleet *fleet)
 {
@@ -110,9 +126,11 @@ static void follow_membership(struct fleet *fleet)
 	uint32_t count;
 	char(*hids)[HID_TEXT] = membership_hids(fleet, &count);
 
-	if (neighbour->looks != membership_looks(fleet) &&
-	    ring_set(&neighbour->ring, hids, count, session_hid(fleet)))
-		neighbour->looks = membership_looks(fleet);
+	if (neighbour->looks == membership_looks(fleet) ||
+	    !ring_set(&neighbour->ring, hids, count, session_hid(fleet)))
+		return;
+	neighbour->looks = membership_looks(fleet);
+	forget_departed(neighbour, hids, count);
 }
 
 /* Returns what was heard of host @hid; NULL: nothing. */

@@ -20,17 +20,22 @@ struct survey {
 };
 
 /* The tiles of a limiter, as they were seen: of the shares, and of the reserve. */
+/* The times of looks; 0: none. */
+struct looks {
+	uint64_t seen_ns;     /* of the last one ... */
+	uint64_t answered_ns; /* ... and of the last one that was answered */
+};
+
 struct sight {
 	struct seen_tiles shares, reserve; /* their lists are owned */
 	uint64_t cut;			   /* that they are of */
-	uint64_t seen_ns;
+	struct looks looks;
 };
 
 struct surveys {
 	struct survey *first;	 /* owned: those that are under way */
 	struct seen_host *hosts; /* owned */
-	uint64_t seen_ns;	 /* when they were looked at last ... */
-	uint64_t answered_ns;	 /* ... and when all was answered; 0: never */
+	struct looks looks;
 	int64_t clock_ms;  /* of the coordinator, when our last transaction was executed ... */
 	uint64_t clock_ns; /* ... which was about this time of the engine's */
 };
@@ -50,6 +55,19 @@ static struct seen_host *find(const struct fleet *fleet, const char *hid)
 	return host;
 }
 
+/* Of the tiles of @holding, or of the hosts if it is NULL. */
+static struct looks *looks_at(const struct fleet *fleet, const struct holding *holding)
+{
+	return holding ? &holding->sight->looks : &fleet->surveys->looks;
+}
+
+/* Notes whether there is an answer: one that lacks a node, or may not be read, is one, too. */
+static void note_answer(struct survey *survey, const struct request *request)
+{
+	survey->pending--;
+	survey->failed |= request->answer == ANSWER_UNKNOWN;
+}
+
 static void end(struct fleet *fleet, struct survey *survey)
 {
 	struct survey **at = &fleet->surveys->first;
@@ -59,12 +77,9 @@ static void end(struct fleet *fleet, struct survey *survey)
 	while (*at != survey)
 		at = &(*at)->next;
 	*at = survey->next;
-	if (survey->holding)
-		survey->holding->sight->seen_ns = fleet->now_ns;
-	else
-		fleet->surveys->seen_ns = fleet->now_ns;
-	if (!survey->holding && !survey->failed)
-		fleet->surveys->answered_ns = fleet->now_ns;
+	looks_at(fleet, survey->holding)->seen_ns = fleet->now_ns;
+	if (!survey->failed)
+		looks_at(fleet, survey->holding)->answered_ns = fleet->now_ns;
 	if (survey->holding)
 		holdings_let_go(survey->holding);
 	free(survey);
@@ -81,8 +96,7 @@ static void host_read(struct fleet *fleet, struct request *request)
 	(void)znode_parse(request->path, &znode);
 	hid = znode.name;
 	host = find(fleet, hid);
-	survey->pending--;
-	survey->failed |= request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE;
+	note_answer(survey, request);
 	if (request->answer == ANSWER_OK) {
 		/* Not understood, it is there all the same. */
 		if (record_parse_host(request->data, &record))
@@ -145,8 +159,7 @@ static void hosts_listed(struct fleet *fleet, struct request *request)
 	struct survey *survey = request->of.survey;
 	char path[ZNODE_TEXT];
 
-	survey->pending--;
-	survey->failed |= request->answer != ANSWER_OK;
+	note_answer(survey, request);
 	if (request->answer == ANSWER_OK)
 		forget_hosts(fleet, request);
 	for (uint32_t i = 0; i < request->name_count; i++) {
@@ -190,7 +203,7 @@ static void tiles_listed(struct fleet *fleet, struct request *request)
 	uint32_t leaves;
 	bool reserve;
 
-	survey->pending--;
+	note_answer(survey, request);
 	(void)znode_parse(request->path, &folder);
 	reserve = folder.kind == ZNODE_RESERVES;
 	leaves = reserve ? holding->settings->reserve_hosts : holding_leaves(holding->settings);
@@ -215,7 +228,7 @@ static bool is_under_way(const struct fleet *fleet, const struct holding *holdin
 
 void survey_begin(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t seen_ns = holding ? holding->sight->seen_ns : fleet->surveys->seen_ns;
+	uint64_t seen_ns = looks_at(fleet, holding)->seen_ns;
 	struct survey *survey;
 	char path[ZNODE_TEXT];
 
@@ -284,7 +297,7 @@ void surveys_free(struct fleet *fleet)
 
 bool survey_is_done(const struct fleet *fleet, const struct holding *holding, uint64_t asked_ns)
 {
-	uint64_t seen_ns = holding ? holding->sight->seen_ns : fleet->surveys->seen_ns;
+	uint64_t seen_ns = looks_at(fleet, holding)->seen_ns;
 
 	if (!session_is_connected(fleet) || session_state(fleet) != FLEET_READY)
 		return true;
@@ -307,13 +320,26 @@ static int64_t now_ms(const struct fleet *fleet)
 	       (int64_t)((fleet->now_ns - fleet->surveys->clock_ns) / 1000000);
 }
 
-bool survey_is_old(const struct fleet *fleet, uint64_t *age_ns)
+/* Tells whether the last look, or the one that is under way, was not answered; takes the age. */
+static bool is_old(const struct fleet *fleet, const struct holding *holding, uint64_t *age_ns)
 {
-	uint64_t answered_ns = fleet->surveys->answered_ns;
+	const struct looks *looks = looks_at(fleet, holding);
+	uint64_t since_ns = looks->answered_ns ? fleet->now_ns - looks->answered_ns : NEVER_NS;
 
-	*age_ns = answered_ns ? fleet->now_ns - answered_ns : NEVER_NS;
-	return !session_is_connected(fleet) || session_state(fleet) != FLEET_READY ||
-	       (is_under_way(fleet, NULL) && *age_ns > FLEET_SURVEY_FRESH_NS);
+	if (since_ns > *age_ns)
+		*age_ns = since_ns;
+	return looks->seen_ns != looks->answered_ns ||
+	       (is_under_way(fleet, holding) && since_ns > FLEET_SURVEY_FRESH_NS);
+}
+
+bool survey_is_old(const struct fleet *fleet, const struct holding *holding, uint64_t *age_ns)
+{
+	bool old;
+
+	*age_ns = 0;
+	old = is_old(fleet, NULL, age_ns);
+	old |= holding && is_old(fleet, holding, age_ns);
+	return old || !session_is_connected(fleet) || session_state(fleet) != FLEET_READY;
 }
 
 int64_t survey_silent_s(const struct fleet *fleet, const struct seen_host *host)

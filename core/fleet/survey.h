@@ -50,10 +50,10 @@ bool survey_is_done(const struct fleet *fleet, const struct holding *holding, ui
 const struct seen_host *survey_hosts(const struct fleet *fleet);
 
 /*
- * Tells whether the coordinator has not answered of the hosts lately, so that what is known of them
- * is old; then *@age_ns is its age, NEVER_NS: nothing was ever seen.
+ * Tells whether the coordinator has not answered of the hosts, or of the tiles of @holding (may be
+ * NULL), so that what is known is old; then *@age_ns is its age, NEVER_NS: a part was never seen.
  */
-bool survey_is_old(const struct fleet *fleet, uint64_t *age_ns);
+bool survey_is_old(const struct fleet *fleet, const struct holding *holding, uint64_t *age_ns);
 
 /*
  * Returns the seconds since the last transaction of @host, of this host the last one that was

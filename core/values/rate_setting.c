@@ -11,7 +11,7 @@ static const char TOGETHER_WHY[] =
 	"more than 8 limits: rate, and the units and windows of key_rate";
 
 /*
- * Says in @why why @text is no rate, of which rate_parse_limit() said @err. It stands in @word, from
+ * Says in @why why @text is no rate, of which rate_parse_limit() said @err. In @word it stands from
  * @begin on.
  */
 static void explain_no_rate(int err, const char *text, const char *word, size_t begin,

@@ -349,6 +349,14 @@ static int check_log_level(struct options *options)
 	return wrong("not a log level (error, warning, info)", options->log_level_name);
 }
 
+/* A word of a line of text. */
+static bool is_plain(const char *name)
+{
+	while ((unsigned char)*name > ' ' && *name != 0x7f)
+		name++;
+	return !*name;
+}
+
 static int check_host(struct options *options)
 {
 	char name[256];
@@ -360,7 +368,7 @@ static int check_host(struct options *options)
 		options->host = strdup(name);
 	}
 	if (!options->host || !*options->host || strlen(options->host) >= sizeof(name) ||
-	    strpbrk(options->host, " \t\n"))
+	    *options->host == '#' || !is_plain(options->host))
 		return wrong("not a host name", options->host ? options->host : "");
 	return 0;
 }

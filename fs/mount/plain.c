@@ -43,6 +43,9 @@ void plain_command(FILE *out, uint32_t pid)
 	char command[COMMAND_TEXT];
 
 	plain_find_command(pid, command);
+	/* As in the node of a host: a user chooses its bytes, and it may end within a letter. */
+	for (char *c = command; *c; c++)
+		*c = *(unsigned char *)c < 0x7f ? *c : '?';
 	plain_word(out, command);
 }
 

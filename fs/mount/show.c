@@ -149,12 +149,12 @@ void show_status(FILE *out, struct daemon *daemon, const struct node *node, uint
 	fprintf(out, "frozen_by %" PRIu32 "\n", frozen_by(daemon));
 }
 
-void show_age(FILE *out, const struct daemon *daemon)
+void show_age(FILE *out, const struct daemon *daemon, const struct limiter *limiter)
 {
 	const struct fleet *fleet = daemon->fleet;
 	uint64_t age_ns;
 
-	if (!fleet || !survey_is_old(fleet, &age_ns))
+	if (!fleet || !survey_is_old(fleet, limiter ? limiter->holding : NULL, &age_ns))
 		return;
 	if (age_ns == NEVER_NS)
 		fputs("# not seen yet: ", out);
@@ -264,7 +264,7 @@ void show_stat(FILE *out, struct daemon *daemon, const struct node *node, uint32
 /* So long a text is made in some milliseconds, for which all others wait. */
 enum {
 	WAITERS_SHOWN = 10000,
-	COMMANDS_SHOWN = 1000, /* a file of /proc is read for each */
+	COMMANDS_SHOWN = 256, /* a file of /proc is read for each */
 };
 
 static int by_ticket(const void *a, const void *b)

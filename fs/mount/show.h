@@ -8,8 +8,11 @@
 
 void show_readme(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
 void show_status(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
-/* Says in a line how old is what is shown of hosts, if ZooKeeper has not answered lately. */
-void show_age(FILE *out, const struct daemon *daemon);
+/*
+ * Says in a line how old is what is shown of the hosts, and of how they share @limiter (may be
+ * NULL), if ZooKeeper has not answered lately.
+ */
+void show_age(FILE *out, const struct daemon *daemon, const struct limiter *limiter);
 void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
 void show_last_error(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
 void show_eta(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);

@@ -390,6 +390,7 @@ const struct node_row NODES[] = {
 	{
 		.name = "holders", .place = NODE_KEY, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = holders_show,
+		.columns = "host pid uid command seconds",
 		.help = "the open slots of the key: host, pid, uid, command, seconds"},
 	{
 		.name = "rate", .place = NODE_KEY, .access = ACCESS_TUNE,

@@ -83,7 +83,7 @@ static void write_text(FILE *out, struct daemon *daemon, const struct node *node
 		return;
 	}
 	if (row->brief)
-		show_age(out, daemon);
+		show_age(out, daemon, node->limiter);
 	headings = ftello(out);
 	fprintf(out, "# %s\n", row->columns);
 	lines = ftello(out);

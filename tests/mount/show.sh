@@ -633,3 +633,33 @@ case_fleet_of_a_host_alone_is_that_host() {
 	like fleet "$(rows "$m/orders/fleet" | head -n 1)" \
 		'^alone (1 20|0\.?[0-9]* [0-9.]+) ([0-9.]+|-) 0 [0-9]+$'
 }
+
+case_tables_have_headings_as_soon_as_they_have_lines() {
+	start
+	limiter orders 10/s 10
+	echo 5 > "$m/orders/concurrency"
+	echo 5/s > "$m/orders/key_rate"
+	local file
+	for file in waiters holders keys/a/holders; do
+		is "$file without lines" "$(cat "$m/orders/$file")" ''
+	done
+	exec 7< "$m/orders/keys/a/slot"
+	cat "$m/orders/token" > "$d/token"
+	is hosts "$(head -n 1 "$m/hosts")" '# host weight held seconds id'
+	is holders "$(head -n 1 "$m/orders/holders")" '# host pid uid command seconds'
+	is 'holders of a key' "$(head -n 1 "$m/orders/keys/a/holders")" \
+		'# host pid uid command seconds'
+	is users "$(head -n 1 "$m/orders/users")" '# uid command key granted waiting slots'
+	is fleet "$(head -n 1 "$m/orders/fleet")" '# host share rate granted waiting seconds'
+}
+
+case_commands_are_shown_in_ascii() {
+	start
+	limiter orders 1/h 1
+	cat "$m/orders/token" > "$d/token"
+	cp "$(command -v cat)" "$d/gr"$'\xc3\xbc\xff'
+	"$d/gr"$'\xc3\xbc\xff' "$m/orders/token" > "$d/token" &
+	eventually 10 eval 'has orders waiting 1' || fail 'nobody waits'
+	is 'its command' "$(rows "$m/orders/waiters" | cut -d ' ' -f 6)" 'gr???'
+	kill $!
+}

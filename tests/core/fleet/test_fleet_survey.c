@@ -180,24 +180,68 @@ static void test_hosts_are_as_old_as_the_last_look_that_was_answered(void **stat
 	scene_open(&scene);
 	survey_begin(scene.fleet, NULL);
 	scene_answer_all(&scene);
-	assert_false(survey_is_old(scene.fleet, &age_ns));
+	assert_false(survey_is_old(scene.fleet, NULL, &age_ns));
 	scene_run(&scene, 4 * SEC);
-	assert_false(survey_is_old(scene.fleet, &age_ns)); /* there was no look since */
+	assert_false(survey_is_old(scene.fleet, NULL, &age_ns)); /* there was no look since */
 	scene.held_up = true;
 	survey_begin(scene.fleet, NULL);
 	scene_run(&scene, 500 * MS);
-	assert_true(survey_is_old(scene.fleet, &age_ns));
+	assert_true(survey_is_old(scene.fleet, NULL, &age_ns));
 	assert_int_equal(age_ns, 4500 * MS);
 	scene_disconnect(&scene);
 	scene_run(&scene, SEC);
-	assert_true(survey_is_old(scene.fleet, &age_ns));
+	assert_true(survey_is_old(scene.fleet, NULL, &age_ns));
 	assert_int_equal(age_ns, 5500 * MS);
 	scene.held_up = false;
 	scene_connect(&scene);
 	scene_answer_all(&scene);
 	survey_begin(scene.fleet, NULL);
 	scene_answer_all(&scene);
-	assert_false(survey_is_old(scene.fleet, &age_ns));
+	assert_false(survey_is_old(scene.fleet, NULL, &age_ns));
+	scene_close(&scene);
+}
+
+static void test_a_look_that_was_cut_off_makes_no_new_hosts(void **state)
+{
+	struct scene scene;
+	uint64_t age_ns;
+
+	(void)state;
+	scene_open(&scene);
+	survey_begin(scene.fleet, NULL);
+	scene_answer_all(&scene);
+	scene_run(&scene, SEC);
+	scene.held_up = true;
+	survey_begin(scene.fleet, NULL);
+	scene_disconnect(&scene);
+	scene.held_up = false;
+	scene_connect(&scene);
+	scene_answer_all(&scene);
+	assert_true(survey_is_old(scene.fleet, NULL, &age_ns));
+	assert_int_equal(age_ns, SEC);
+	scene_close(&scene);
+}
+
+static void test_tiles_of_a_limiter_may_be_older_than_the_hosts(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	uint64_t age_ns;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", TEN);
+	scene_run(&scene, 0);
+	survey_begin(scene.fleet, a->holding);
+	scene_answer_all(&scene);
+	scene_run(&scene, 10 * SEC);
+	survey_begin(scene.fleet, NULL);
+	scene_answer_all(&scene);
+	scene_disconnect(&scene);
+	assert_true(survey_is_old(scene.fleet, NULL, &age_ns));
+	assert_int_equal(age_ns, 0);
+	assert_true(survey_is_old(scene.fleet, a->holding, &age_ns));
+	assert_int_equal(age_ns, 10 * SEC);
 	scene_close(&scene);
 }
 
@@ -209,7 +253,7 @@ static void test_without_a_look_all_of_the_hosts_is_old(void **state)
 	(void)state;
 	scene_open(&scene);
 	scene_disconnect(&scene);
-	assert_true(survey_is_old(scene.fleet, &age_ns));
+	assert_true(survey_is_old(scene.fleet, NULL, &age_ns));
 	assert_int_equal(age_ns, NEVER_NS);
 	scene_close(&scene);
 }
@@ -245,6 +289,8 @@ int main(void)
 		cmocka_unit_test(test_leaves_that_were_numbered_anew_were_not_seen),
 		cmocka_unit_test(test_without_a_connection_the_last_look_is_all_that_there_is),
 		cmocka_unit_test(test_hosts_are_as_old_as_the_last_look_that_was_answered),
+		cmocka_unit_test(test_a_look_that_was_cut_off_makes_no_new_hosts),
+		cmocka_unit_test(test_tiles_of_a_limiter_may_be_older_than_the_hosts),
 		cmocka_unit_test(test_without_a_look_all_of_the_hosts_is_old),
 		cmocka_unit_test(test_seconds_of_the_host_itself_begin_with_its_last_write),
 	};
