@@ -92,7 +92,11 @@ case_text_can_go_to_a_file() {
 }
 
 # records PID: that plot has begun, and SIGTERM ends the recording.
-records() { grep -q '^SigCgt:.*4000$' "/proc/$1/status"; }
+records() {
+	local caught
+	caught=$(sed -n 's/^SigCgt:[[:blank:]]*//p' "/proc/$1/status")
+	((0x${caught:-0} & 1 << 14))
+}
 
 case_a_file_stays_as_it_is_until_another_is_whole() {
 	local status=0 file=$d/image.svg
