@@ -16,20 +16,24 @@ static const char PREFIX[] = "ratefs_";
 static const char SUFFIX[] = "_total";
 static const char LABEL[] = "{limiter=\"";
 
-static const char *const STATS[STAT_COUNT] = {
-	[STAT_GRANTED] = "granted",
-	[STAT_THROTTLED] = "throttled",
-	[STAT_WAITING] = "waiting",
-	[STAT_RATE] = "effective_rate",
-	[STAT_SHARE] = "share",
-	[STAT_MIN] = "granted_min",
-	[STAT_REFUSED] = "refused",
-	[STAT_PAUSED] = "backoff_paused_seconds",
-	[STAT_DELAY] = "backoff_seconds",
-	[STAT_BELOW] = "waiting_below",
-	[STAT_LIMIT] = "rate",
-	[STAT_SLOTS] = "slots",
-	[STAT_OPEN] = "slots_used",
+/* The names, and what a limiter has whose stat metrics leaves out, as that is off. */
+static const struct {
+	const char *name;
+	double off;
+} STATS[STAT_COUNT] = {
+	[STAT_GRANTED] = {"granted", (double)NAN},
+	[STAT_THROTTLED] = {"throttled", 0},
+	[STAT_WAITING] = {"waiting", (double)NAN},
+	[STAT_RATE] = {"effective_rate", (double)NAN},
+	[STAT_SHARE] = {"share", 1},
+	[STAT_MIN] = {"granted_min", 0},
+	[STAT_REFUSED] = {"refused", (double)NAN},
+	[STAT_PAUSED] = {"backoff_paused_seconds", 0},
+	[STAT_DELAY] = {"backoff_seconds", 0},
+	[STAT_BELOW] = {"waiting_below", 0},
+	[STAT_LIMIT] = {"rate", (double)NAN},
+	[STAT_SLOTS] = {"slots", (double)INFINITY},
+	[STAT_OPEN] = {"slots_used", 0},
 };
 
 /* Finds a stat by name. STAT_COUNT: the name is not looked at. */
@@ -37,7 +41,8 @@ static enum stat_id stat_named(const char *name, size_t length)
 {
 	unsigned int id = 0;
 
-	while (id < STAT_COUNT && (strlen(STATS[id]) != length || memcmp(name, STATS[id], length)))
+	while (id < STAT_COUNT &&
+	       (strlen(STATS[id].name) != length || memcmp(name, STATS[id].name, length)))
 		id++;
 	return (enum stat_id)id;
 }
@@ -47,12 +52,6 @@ static double value_of(const char *text)
 	return strncmp(text, "max", 3) ? strtod(text, NULL) : (double)INFINITY;
 }
 
-static void forget_values(struct sample *sample)
-{
-	for (unsigned int id = 0; id < STAT_COUNT; id++)
-		sample->values[id] = (double)NAN;
-}
-
 int sample_read(const char *limiter, struct sample *sample)
 {
 	char path[PATH_MAX], line[LINE_MAX];
@@ -60,7 +59,8 @@ int sample_read(const char *limiter, struct sample *sample)
 	FILE *file;
 	int err;
 
-	forget_values(sample);
+	for (unsigned int i = 0; i < STAT_COUNT; i++)
+		sample->values[i] = (double)NAN;
 	if ((size_t)snprintf(path, sizeof(path), "%s/stat", limiter) >= sizeof(path))
 		return -ENAMETOOLONG;
 	file = fopen(path, "re");
@@ -122,18 +122,17 @@ static bool parse_line(char *line, enum stat_id *id, char **path, double *value)
 }
 
 /*
- * Finds the sample of @path: the one after @last, since each stat lists the limiters in the same
- * order, or a new one. NULL without memory.
+ * Finds the sample of @path: from @next on, since each stat lists limiters in the same order, if
+ * not all of them; or a new one. NULL without memory.
  */
 static struct sample *sample_of(struct page *page, size_t next, const char *path)
 {
 	struct sample *more;
 
-	if (next < page->count && !strcmp(page->all[next].path, path))
-		return &page->all[next];
 	for (size_t i = 0; next < page->count && i < page->count; i++) {
-		if (!strcmp(page->all[i].path, path))
-			return &page->all[i];
+		more = &page->all[(next + i) % page->count];
+		if (!strcmp(more->path, path))
+			return more;
 	}
 	if (page->count % AT_ONCE == 0) {
 		more = reallocarray(page->all, page->count + AT_ONCE, sizeof(*more));
@@ -142,7 +141,8 @@ static struct sample *sample_of(struct page *page, size_t next, const char *path
 		page->all = more;
 	}
 	more = &page->all[page->count];
-	forget_values(more);
+	for (unsigned int id = 0; id < STAT_COUNT; id++)
+		more->values[id] = STATS[id].off;
 	more->path = strdup(path);
 	if (!more->path)
 		return NULL;

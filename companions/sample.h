@@ -27,7 +27,7 @@ enum stat_id {
 
 struct sample {
 	char *path;		   /* of the limiter in the tree, or as given; owned by its maker */
-	double values[STAT_COUNT]; /* infinity: `max`; not a number: the tree has none */
+	double values[STAT_COUNT]; /* infinity: `max`; not a number: unknown */
 };
 
 /* All limiters of a tree, sorted by path. */

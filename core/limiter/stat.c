@@ -226,6 +226,87 @@ static uint64_t shadowed_of(const struct limiter *limiter)
 	       (limiter->slots ? limiter->slots->shadowed : 0);
 }
 
+/*
+ * Whether there is what a part of the table is about, by the settings or by what was counted: then
+ * metrics has that part.
+ */
+static bool has_shadow(const struct limiter *limiter)
+{
+	return limiter_settings(limiter)->enforcement == ENFORCEMENT_SHADOW || shadowed_of(limiter);
+}
+
+static bool has_charges(const struct limiter *limiter)
+{
+	const struct units *units = units_counts(limiter);
+	uint64_t all = limiter->counters[COUNTER_CHARGED] | limiter->counters[COUNTER_RETURNED];
+
+	for (uint32_t i = 0; units && i < LIMITS_MAX; i++)
+		all |= units->of[i].charged | units->of[i].returned;
+	return all;
+}
+
+static bool has_feedback(const struct limiter *limiter)
+{
+	return learning_is_needed(limiter_settings(limiter)) || limiter->counters[COUNTER_OK] ||
+	       limiter->counters[COUNTER_THROTTLED] || limiter->counters[COUNTER_ERROR];
+}
+
+static bool has_backoff(const struct limiter *limiter)
+{
+	return limiter_settings(limiter)->backoff.kind != BACKOFF_NONE || ups_of(limiter) ||
+	       downs_of(limiter) || pauses_of(limiter);
+}
+
+static bool has_quota(const struct limiter *limiter)
+{
+	const struct learning *learning = limiter->learning;
+
+	return learning && (allowances_least(&learning->allowances) || learning->told_limit > 0 ||
+			    learning->units);
+}
+
+static bool has_slots(const struct limiter *limiter)
+{
+	return limiter->slots || limiter_settings(limiter)->slots.kind != SLOTS_MAX;
+}
+
+static bool has_keys(const struct limiter *limiter)
+{
+	return limiter->keys;
+}
+
+static bool has_windows(const struct limiter *limiter)
+{
+	return settings_have_windows(limiter_settings(limiter));
+}
+
+static bool has_min(const struct limiter *limiter)
+{
+	return limiter_settings(limiter)->min.amount || limiter->counters[COUNTER_GRANTED_MIN];
+}
+
+static bool has_queue_max(const struct limiter *limiter)
+{
+	return limiter_settings(limiter)->queue_max != UINT32_MAX ||
+	       limiter->counters[COUNTER_REFUSED_QUEUE];
+}
+
+static bool has_wait_max(const struct limiter *limiter)
+{
+	return limiter_settings(limiter)->wait_max_ns != NEVER_NS ||
+	       limiter->counters[COUNTER_REFUSED_WAIT];
+}
+
+static bool has_children(const struct limiter *limiter)
+{
+	return limiter->first_child;
+}
+
+static bool has_fleet(const struct limiter *limiter)
+{
+	return limiter->holding;
+}
+
 /* The table: counters first, then gauges. */
 static const struct {
 	const char *name;
@@ -233,9 +314,10 @@ static const struct {
 	int counter; /* enum counter, if there is no function */
 	uint64_t (*count)(const struct limiter *limiter);
 	double (*gauge)(const struct limiter *limiter);
+	bool (*is_on)(const struct limiter *limiter); /* metrics has it then; NULL: always */
 	bool is_time;
-	bool is_summary;
-	bool of_key; /* shown of a key: counts that it keeps while it is idle, and its bucket */
+	bool is_summary; /* metrics has a histogram in its place */
+	bool of_key;	 /* shown of a key: counts that it keeps while it is idle, and its bucket */
 	bool of_key_slots;   /* shown of a key that has slots */
 	bool of_key_windows; /* shown of a key that has windows of the calendar */
 } STATS[] = {
@@ -247,46 +329,58 @@ static const struct {
 	{"cancelled", "Readers that gave up waiting", .counter = COUNTER_CANCELLED},
 	{"delayed_seconds", "Seconds that served readers waited", .counter = COUNTER_DELAYED,
 	 .is_time = true},
-	{"shadowed", "Tokens and slots that would have waited if enforced", .count = shadowed_of},
-	{"charged", "Tokens charged afterwards", .counter = COUNTER_CHARGED},
-	{"returned", "Tokens given back unused", .counter = COUNTER_RETURNED},
-	{"slots_opened", "Slots opened, those of children included", .count = slots_opened_of},
-	{"ok", "Pieces of work that were reported to have gone through", .counter = COUNTER_OK},
-	{"throttled", "Pieces of work that the service throttled", .counter = COUNTER_THROTTLED},
-	{"error", "Pieces of work that failed for another reason", .counter = COUNTER_ERROR},
-	{"backoff_up", "Times that the delay of backoff grew", .count = ups_of},
-	{"backoff_down", "Times that the delay of backoff shrank", .count = downs_of},
-	{"backoff_pauses", "Pauses of backoff", .count = pauses_of},
+	{"shadowed", "Tokens and slots that would have waited if enforced", .count = shadowed_of,
+	 .is_on = has_shadow},
+	{"charged", "Tokens charged afterwards", .counter = COUNTER_CHARGED, .is_on = has_charges},
+	{"returned", "Tokens given back unused", .counter = COUNTER_RETURNED, .is_on = has_charges},
+	{"slots_opened", "Slots opened, those of children included", .count = slots_opened_of,
+	 .is_on = has_slots},
+	{"ok", "Pieces of work that were reported to have gone through", .counter = COUNTER_OK,
+	 .is_on = has_feedback},
+	{"throttled", "Pieces of work that the service throttled", .counter = COUNTER_THROTTLED,
+	 .is_on = has_feedback},
+	{"error", "Pieces of work that failed for another reason", .counter = COUNTER_ERROR,
+	 .is_on = has_feedback},
+	{"backoff_up", "Times that the delay of backoff grew", .count = ups_of,
+	 .is_on = has_backoff},
+	{"backoff_down", "Times that the delay of backoff shrank", .count = downs_of,
+	 .is_on = has_backoff},
+	{"backoff_pauses", "Pauses of backoff", .count = pauses_of, .is_on = has_backoff},
 	{"backoff_paused_seconds", "Seconds in pauses of backoff", .count = paused_of,
-	 .is_time = true},
+	 .is_on = has_backoff, .is_time = true},
 	{"granted_min", "Tokens granted under min, before its siblings",
-	 .counter = COUNTER_GRANTED_MIN},
+	 .counter = COUNTER_GRANTED_MIN, .is_on = has_min},
 	{"refused_queue_max", "Reads, and opens of slot, refused as queue_max readers waited",
-	 .counter = COUNTER_REFUSED_QUEUE},
+	 .counter = COUNTER_REFUSED_QUEUE, .is_on = has_queue_max},
 	{"refused_wait_max", "Reads refused as they would have waited longer than wait_max",
-	 .counter = COUNTER_REFUSED_WAIT},
+	 .counter = COUNTER_REFUSED_WAIT, .is_on = has_wait_max},
 	{"waiting", "Readers blocked now, and pollers", .gauge = waiting_of, .of_key = true},
 	{"waiting_below", "Readers blocked now in the limiters below, and pollers",
-	 .gauge = waiting_below_of},
+	 .gauge = waiting_below_of, .is_on = has_children},
 	{"rate", "Tokens a second that are set", .gauge = rate_of, .of_key = true},
 	{"effective_rate", "Tokens a second that are in force", .gauge = effective_rate_of,
 	 .of_key = true},
 	{"tokens", "Tokens in the bucket, negative in debt", .gauge = limiter_tokens,
 	 .of_key = true},
 	{"reset", "Seconds until the next window of the calendar begins", .gauge = reset_of,
-	 .of_key_windows = true},
-	{"slots", "Slots that may be open now", .gauge = slots_of, .of_key_slots = true},
-	{"slots_used", "Slots that are open", .gauge = slots_used_of, .of_key_slots = true},
-	{"keys", "Keys that are remembered", .gauge = keys_of},
-	{"backoff_seconds", "Seconds of the delay of backoff now", .gauge = delay_seconds_of},
+	 .is_on = has_windows, .of_key_windows = true},
+	{"slots", "Slots that may be open now", .gauge = slots_of, .is_on = has_slots,
+	 .of_key_slots = true},
+	{"slots_used", "Slots that are open", .gauge = slots_used_of, .is_on = has_slots,
+	 .of_key_slots = true},
+	{"keys", "Keys that are remembered", .gauge = keys_of, .is_on = has_keys},
+	{"backoff_seconds", "Seconds of the delay of backoff now", .gauge = delay_seconds_of,
+	 .is_on = has_backoff},
 	{"service_left", "Tokens that the service said are left, without those granted since",
-	 .gauge = service_left_of},
+	 .gauge = service_left_of, .is_on = has_quota},
 	{"service_left_seconds", "Seconds until what the service left is over",
-	 .gauge = service_seconds_of},
-	{"service_rate", "Tokens a second that the service said it gives",
-	 .gauge = service_rate_of},
-	{"partitions_held", "Partitions or pieces that this host holds", .gauge = partitions_of},
-	{"share", "Part of the limiter that this host may use now, 0 to 1", .gauge = part_of},
+	 .gauge = service_seconds_of, .is_on = has_quota},
+	{"service_rate", "Tokens a second that the service said it gives", .gauge = service_rate_of,
+	 .is_on = has_quota},
+	{"partitions_held", "Partitions or pieces that this host holds", .gauge = partitions_of,
+	 .is_on = has_fleet},
+	{"share", "Part of the limiter that this host may use now, 0 to 1", .gauge = part_of,
+	 .is_on = has_fleet},
 	{"wait_p50_seconds", "Seconds within which 50 % of the reads had tokens",
 	 .gauge = wait_p50_of, .is_summary = true},
 	{"wait_p90_seconds", "Seconds within which 90 % of the reads had tokens",
@@ -308,9 +402,7 @@ size_t stat_count(void)
 
 struct stat_entry stat_entry(const struct limiter *limiter, size_t index)
 {
-	struct stat_entry entry = {.name = STATS[index].name,
-				   .help = STATS[index].help,
-				   .is_summary = STATS[index].is_summary};
+	struct stat_entry entry = {.name = STATS[index].name, .help = STATS[index].help};
 
 	if (STATS[index].gauge) {
 		entry.value = STATS[index].gauge(limiter);
@@ -324,12 +416,15 @@ struct stat_entry stat_entry(const struct limiter *limiter, size_t index)
 	return entry;
 }
 
+bool stat_has_metric(const struct limiter *limiter, size_t index)
+{
+	return !STATS[index].is_summary && (!STATS[index].is_on || STATS[index].is_on(limiter));
+}
+
 /* Tells whether the statistic is shown of the key @limiter. */
 static bool is_of_key(const struct limiter *limiter, size_t index)
 {
-	bool has_slots = limiter->slots || limiter->settings->slots.kind != SLOTS_MAX;
-
-	return STATS[index].of_key || (STATS[index].of_key_slots && has_slots) ||
+	return STATS[index].of_key || (STATS[index].of_key_slots && has_slots(limiter)) ||
 	       (STATS[index].of_key_windows && settings_have_windows(limiter->settings));
 }
 

@@ -19,13 +19,18 @@ struct stat_entry {
 	double value;	/* of a gauge, or seconds */
 	uint64_t count; /* of a counter that is no time */
 	bool is_counter;
-	bool is_whole;	 /* the value is in count */
-	bool is_summary; /* metrics has more: it leaves this out */
+	bool is_whole; /* the value is in count */
 };
 
 /* Return the number of entries, and entry @index (below it) of @limiter as of its last step. */
 size_t stat_count(void);
 struct stat_entry stat_entry(const struct limiter *limiter, size_t index);
+
+/*
+ * Tells whether metrics has entry @index of @limiter: no quantile, for which it has more, and
+ * nothing of what is off. A counter that was there stays for as long as it is not 0.
+ */
+bool stat_has_metric(const struct limiter *limiter, size_t index);
 
 /*
  * Likewise of a unit: that of limit @i, which stat_unit() has found from @i on; LIMITS_MAX: there

@@ -1,4 +1,4 @@
-/* metrics - every stat of every limiter in the Prometheus text format, see metrics.h. */
+/* metrics - the stats of all limiters in the Prometheus text format, see metrics.h. */
 #include "fs/mount/metrics.h"
 #include "fs/base/clock.h"
 #include "fs/mount/pages.h"
@@ -28,19 +28,22 @@ struct unit_sample {
 	struct stat_entry entries[UNIT_ENTRIES];
 };
 
-/* The stats of a limiter, copied under the lock, to be printed without. */
+/* The stats of a limiter that it has, copied under the lock, to be printed without. */
 struct sample {
 	char *path;		   /* owned */
 	struct histogram *waits;   /* owned: of each enum waiting; NULL: none has waited */
 	struct unit_sample *units; /* owned: unit_count of them; NULL: it has none */
 	uint32_t unit_count;
-	struct stat_entry entries[];
+	uint32_t count, printed; /* of the entries */
+	struct indexed_entry {
+		size_t index; /* as of stat_entry(), each above the one before */
+		struct stat_entry entry;
+	} entries[];
 };
 
 struct samples {
 	struct sample **all; /* owned */
 	uint32_t count, room;
-	size_t entry_count;
 };
 
 enum { CHAINS_PER_LOCK = 64, LIMITERS_AT_ONCE = 64 };
@@ -70,26 +73,42 @@ static int sample_units(struct sample *sample, const struct limiter *limiter)
 	return 0;
 }
 
-static struct sample *sample_of(struct daemon *daemon, struct limiter *limiter, size_t entry_count)
+/* Makes an empty sample with room for all entries that @limiter has. NULL: no memory. */
+static struct sample *new_sample(const struct limiter *limiter)
 {
-	struct sample *sample = malloc(sizeof(*sample) + entry_count * sizeof(struct stat_entry));
+	struct sample *sample;
+	size_t count = 0;
+
+	for (size_t i = 0; i < stat_count(); i++)
+		count += stat_has_metric(limiter, i);
+	sample = malloc(sizeof(*sample) + count * sizeof(sample->entries[0]));
+	if (sample)
+		*sample = (struct sample){0};
+	return sample;
+}
+
+static struct sample *sample_of(struct daemon *daemon, struct limiter *limiter)
+{
+	struct sample *sample;
 	char path[PATH_TEXT];
 
+	engine_refresh(&daemon->engine, limiter, clock_ns());
+	sample = new_sample(limiter);
 	if (!sample)
 		return NULL;
 	tree_path(limiter, path);
 	sample->path = strdup(path);
-	sample->units = NULL;
-	sample->unit_count = 0;
 	sample->waits = usage_waited(limiter) ? calloc(WAITING_KINDS, sizeof(*sample->waits))
 					      : NULL;
 	if (!sample->path || (usage_waited(limiter) && !sample->waits)) {
 		free_sample(sample);
 		return NULL;
 	}
-	engine_refresh(&daemon->engine, limiter, clock_ns());
-	for (size_t i = 0; i < entry_count; i++)
-		sample->entries[i] = stat_entry(limiter, i);
+	for (size_t i = 0; i < stat_count(); i++) {
+		if (stat_has_metric(limiter, i))
+			sample->entries[sample->count++] =
+				(struct indexed_entry){i, stat_entry(limiter, i)};
+	}
 	if (sample_units(sample, limiter)) {
 		free_sample(sample);
 		return NULL;
@@ -112,7 +131,7 @@ static int add_sample(struct daemon *daemon, struct samples *samples, struct lim
 		samples->all = more;
 		samples->room = room;
 	}
-	samples->all[samples->count] = sample_of(daemon, limiter, samples->entry_count);
+	samples->all[samples->count] = sample_of(daemon, limiter);
 	if (!samples->all[samples->count])
 		return -ENOMEM;
 	samples->count++;
@@ -213,21 +232,31 @@ static void print_units(FILE *out, const struct sample *sample, const char *name
 	}
 }
 
-static void print_stat(FILE *out, const struct samples *samples, size_t index,
-		       const struct stat_entry *first)
+/* Prints the lines of stat @index, which each sample has in its turn if it has it. */
+static void print_stat(FILE *out, const struct samples *samples, size_t index)
 {
-	const char *suffix = first->is_counter ? "_total" : "";
+	bool begun = false;
 
-	if (first->is_summary)
-		return;
-	fprintf(out, "# HELP ratefs_%s%s %s.\n# TYPE ratefs_%s%s %s\n", first->name, suffix,
-		first->help, first->name, suffix, first->is_counter ? "counter" : "gauge");
 	for (uint32_t i = 0; i < samples->count; i++) {
-		fprintf(out, "ratefs_%s%s{limiter=\"", first->name, suffix);
-		print_label(out, samples->all[i]->path);
+		struct sample *sample = samples->all[i];
+		const struct stat_entry *entry;
+		const char *suffix;
+
+		if (sample->printed == sample->count ||
+		    sample->entries[sample->printed].index != index)
+			continue;
+		entry = &sample->entries[sample->printed++].entry;
+		suffix = entry->is_counter ? "_total" : "";
+		if (!begun)
+			fprintf(out, "# HELP ratefs_%s%s %s.\n# TYPE ratefs_%s%s %s\n", entry->name,
+				suffix, entry->help, entry->name, suffix,
+				entry->is_counter ? "counter" : "gauge");
+		begun = true;
+		fprintf(out, "ratefs_%s%s{limiter=\"", entry->name, suffix);
+		print_label(out, sample->path);
 		fputs("\"} ", out);
-		print_value(out, &samples->all[i]->entries[index]);
-		print_units(out, samples->all[i], first->name, suffix);
+		print_value(out, entry);
+		print_units(out, sample, entry->name, suffix);
 	}
 }
 
@@ -359,7 +388,7 @@ static void print_fleet(FILE *out, const struct fleet_sample *sample)
 static int print_page(FILE *out, struct daemon *daemon, const struct page *page,
 		      const struct handle *handle)
 {
-	struct samples samples = {.entry_count = stat_count()};
+	struct samples samples = {0};
 	double limiters, waiters, up;
 	uint32_t chain = 0, chains;
 	struct fleet_sample fleet;
@@ -376,8 +405,8 @@ static int print_page(FILE *out, struct daemon *daemon, const struct page *page,
 		err = collect_some(daemon, page, handle, &samples, &chain, chains);
 	print_daemon(out, limiters, waiters, up);
 	print_fleet(out, &fleet);
-	for (size_t i = 0; !err && samples.count && i < samples.entry_count; i++)
-		print_stat(out, &samples, i, &samples.all[0]->entries[i]);
+	for (size_t i = 0; !err && i < stat_count(); i++)
+		print_stat(out, &samples, i);
 	if (!err)
 		print_histograms(out, &samples);
 	for (uint32_t i = 0; i < samples.count; i++)

@@ -1,5 +1,5 @@
 /*
- * metrics - every stat of every limiter in the Prometheus text format, version 0.0.4.
+ * metrics - the stats of all limiters in the Prometheus text format, version 0.0.4.
  */
 #ifndef RATEFS_FS_MOUNT_METRICS_H
 #define RATEFS_FS_MOUNT_METRICS_H

@@ -111,7 +111,7 @@ const struct node_row NODES[] = {
 	{
 		.name = "metrics", .place = NODE_ROOT, .access = ACCESS_USE,
 		.kind = &METRICS_FILE,
-		.help = "every stat of every limiter that one may use, in Prometheus text format"},
+		.help = "the stats of all limiters that one may use, in Prometheus text format"},
 	{
 		.name = "hosts", .place = NODE_ROOT, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_hosts,

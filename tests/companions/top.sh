@@ -100,10 +100,20 @@ case_a_counter_that_began_anew_is_no_negative_rate() {
 
 case_an_unknown_value_is_a_minus() {
 	fake
-	sed -i '/throttled/d' "$t/metrics"
+	sed -i '/refused/d' "$t/metrics"
 	top 0 -d 100ms "$t"
-	is 'throttled of a' "$(column 4 a)" -
+	is 'refused of a' "$(column 7 a)" -
 	is 'waiting of a' "$(column 3 a)" 1
+}
+
+case_metrics_that_leave_out_what_is_off_are_those_of_a_limiter_without_it() {
+	fake
+	sed -i '/throttled\|share\|granted_min/d' "$t/metrics"
+	top 0 -d 100ms "$t"
+	is 'throttled of a' "$(column 4 a)" 0
+	is 'share of a' "$(column 5 a)" 100
+	is 'min of a' "$(column 6 a)" 0
+	is 'below a' "$(column 8 a)" 0
 }
 
 case_a_column_decides_the_order() {

@@ -268,8 +268,9 @@ case_polls_that_are_left_leave_nothing() {
 
 case_pages_that_are_begun_and_left_stay_in_bounds() {
 	open_to_all -o user_texts_max=16384
-	local before
-	mkdir "$m"/l{1..1000}
+	local before long
+	long=$(printf %0200d)
+	mkdir "$m/$long"{1..1000}
 	as_nobody cat "$m/metrics" > /dev/null
 	before=$(memory)
 	"${nobody[@]}" python3 - "$m/metrics" > "$d/told" << 'END' &

@@ -484,6 +484,89 @@ static void test_values_of_an_entry_are_numbers_for_metrics(void **state)
 	stage_close(&stage);
 }
 
+/* Holds @limiter to the entries that metrics has of it beside those of each limiter. */
+static void assert_metrics(const struct limiter *limiter, const char *expected)
+{
+	static const char each[] = " granted served refused cancelled delayed_seconds waiting rate "
+				   "effective_rate tokens ";
+	char found[STAT_TEXT] = "", word[64];
+
+	for (size_t i = 0; i < stat_count(); i++) {
+		size_t used = strlen(found);
+
+		snprintf(word, sizeof(word), " %s ", NAMES[i]);
+		if (strstr(each, word))
+			assert_true(stat_has_metric(limiter, i));
+		else if (stat_has_metric(limiter, i))
+			snprintf(found + used, sizeof(found) - used, "%s%s", used ? " " : "",
+				 NAMES[i]);
+	}
+	assert_string_equal(found, expected);
+}
+
+static void test_metrics_have_what_is_on(void **state)
+{
+	static const struct {
+		const char *setting, *off, *metrics;
+	} rows[] = {
+		{"rate=10/s tpm=5/s", "rate=max", ""},
+		{"enforcement=shadow", "enforcement=enforce", "shadowed"},
+		{"adapt=aimd\nrate=10/s", "adapt=none\nrate=max", "ok throttled error"},
+		{"backoff=exponential", "backoff=none",
+		 "ok throttled error backoff_up backoff_down backoff_pauses "
+		 "backoff_paused_seconds backoff_seconds"},
+		{"min=1/s", "min=0", "granted_min"},
+		{"queue_max=5", "queue_max=max", "refused_queue_max"},
+		{"wait_max=5s", "wait_max=max", "refused_wait_max"},
+		{"rate=5/year@jan-1", "rate=max", "reset"},
+	};
+	struct stage stage;
+	struct limiter *a;
+	char name[] = "a";
+
+	(void)state;
+	stage_open(&stage);
+	for (size_t i = 0; i < COUNT(rows); i++, name[0]++) {
+		a = stage_make(&stage, NULL, name, NULL);
+		assert_metrics(a, "");
+		stage_write(&stage, a, rows[i].setting, 0);
+		assert_metrics(a, rows[i].metrics);
+		stage_write(&stage, a, rows[i].off, 0);
+		assert_metrics(a, "");
+	}
+	stage_make(&stage, a, "child", NULL);
+	assert_metrics(a, "waiting_below");
+	/* The counts of slots stay. */
+	stage_write(&stage, a, "concurrency=5", 0);
+	stage_write(&stage, a, "concurrency=max", 0);
+	assert_metrics(a, "slots_opened waiting_below slots slots_used");
+	stage_close(&stage);
+}
+
+static void test_metrics_keep_a_counter_that_has_counted(void **state)
+{
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5\nenforcement=shadow");
+	assert_int_equal(stage_try(&stage, a, 4, 0), 0);
+	assert_int_equal(stage_try(&stage, a, 2, 0), 0);
+	stage_write(&stage, a, "enforcement=enforce", 0);
+	assert_metrics(a, "shadowed");
+	assert_int_equal(engine_charge(&stage.engine, a, &(struct charge){.tokens = 1}, 0), 0);
+	assert_metrics(a, "shadowed charged returned");
+	a->counters[COUNTER_ERROR] = 1;
+	assert_metrics(a, "shadowed charged returned ok throttled error");
+	a->counters[COUNTER_GRANTED_MIN] = 1;
+	a->counters[COUNTER_REFUSED_QUEUE] = 1;
+	a->counters[COUNTER_REFUSED_WAIT] = 1;
+	assert_metrics(a, "shadowed charged returned ok throttled error granted_min "
+			  "refused_queue_max refused_wait_max");
+	stage_close(&stage);
+}
+
 static void test_the_largest_numbers_fit(void **state)
 {
 	struct stage stage;
@@ -523,6 +606,8 @@ int main(void)
 		cmocka_unit_test(test_tokens_are_those_of_now_and_negative_in_debt),
 		cmocka_unit_test(test_partitions_held_are_shares_and_reserves),
 		cmocka_unit_test(test_values_of_an_entry_are_numbers_for_metrics),
+		cmocka_unit_test(test_metrics_have_what_is_on),
+		cmocka_unit_test(test_metrics_keep_a_counter_that_has_counted),
 		cmocka_unit_test(test_the_largest_numbers_fit),
 	};
 
