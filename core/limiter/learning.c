@@ -380,6 +380,7 @@ void learning_hear_quota(const struct schedule *schedule, struct limiter *limite
 	struct allowances *allowances;
 
 	learning_run(schedule, limiter);
+	learning->told = true;
 	if (*outcome->unit)
 		unit = unit_quotas_get(learning->units, outcome->unit);
 	share_allowances(limiter);
@@ -425,6 +426,7 @@ bool learning_allow(const struct schedule *schedule, struct limiter *limiter,
 	if (*unit)
 		(void)unit_quotas_get(learning->units, unit);
 	share_allowances(limiter);
+	learning->told = true;
 	allowances_add(learning_allowances(learning, unit), tokens, until_ns, part, id);
 	return true;
 }

@@ -25,6 +25,7 @@ struct learning {
 	struct bucket bucket; /* counts while @limited */
 	bool limited;	      /* there is a learnt rate, and it is below that of the limits */
 	struct allowances allowances;
+	bool told;	   /* the service has said something of its quota */
 	double told_limit; /* tokens a second that the service said it gives; 0: it did not */
 	struct unit_quotas *units; /* owned: likewise of units by name; NULL: nothing was said */
 	uint64_t now_ns;	   /* allowances are as of this time */

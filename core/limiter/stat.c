@@ -259,10 +259,7 @@ static bool has_backoff(const struct limiter *limiter)
 
 static bool has_quota(const struct limiter *limiter)
 {
-	const struct learning *learning = limiter->learning;
-
-	return learning && (allowances_least(&learning->allowances) || learning->told_limit > 0 ||
-			    learning->units);
+	return limiter->learning && limiter->learning->told;
 }
 
 static bool has_slots(const struct limiter *limiter)

@@ -157,6 +157,11 @@ static bool is_pause_possible(const struct backoff_state *pause)
 	       pause->base_ns < (double)INT64_MAX && pause->random;
 }
 
+static bool has_counted(const struct backoff_state *pause)
+{
+	return pause->ups || pause->downs || pause->pauses;
+}
+
 /* Tells whether @copy can be learnt: rates are numbers above 0, times are past. */
 static bool is_possible(const struct learning_copy *copy)
 {
@@ -178,7 +183,7 @@ static void read_learning(const struct schedule *schedule, const struct learning
 
 	if (copy->id != limiter->id || !is_possible(copy))
 		return;
-	if (!limiter->learning && copy->allowances.count)
+	if (!limiter->learning && (copy->allowances.count || has_counted(&copy->pause)))
 		limiter->learning = learning_new(copy->pause.random);
 	learning = limiter->learning;
 	if (!learning)
@@ -186,6 +191,7 @@ static void read_learning(const struct schedule *schedule, const struct learning
 	learning_restore(schedule, limiter, &copy->adapted, &copy->pause);
 	learning->allowances = copy->allowances;
 	learning->told_limit = copy->told_limit;
+	learning->told = copy->allowances.count || copy->told_limit > 0;
 	learning_share(limiter);
 	if (learning->limited && is_flow_of(&copy->flow, &learning->bucket))
 		read_level(&copy->level, &learning->bucket);
@@ -223,6 +229,7 @@ static void read_told(const struct told_copies *kept, struct limiter *limiter, u
 	quota = unit_quotas_get(limiter->learning->units, limiter->settings->limits[i].unit);
 	quota->allowances = copy->allowances;
 	quota->told_limit = copy->told_limit;
+	limiter->learning->told = true;
 	learning_share(limiter);
 }
 

@@ -339,7 +339,7 @@ END
 case_a_text_counts_as_a_quarter_of_the_bound_at_most() {
 	local i
 	bound user_texts_max=64
-	for i in {1..30}; do limiter "$(printf '%0100d' "$i")"; done
+	for i in {1..40}; do limiter "$(printf '%0100d' "$i")"; done
 	[ "$(wc -c < "$m/metrics")" -gt 32768 ] || fail 'a short page'
 	as nobody /usr/bin/python3 - "$m/metrics" > "$d/got" << 'END'
 import errno, os, sys

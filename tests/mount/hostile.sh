@@ -162,7 +162,7 @@ END
 case_a_user_rests_after_a_slow_request_while_others_ask() {
 	open_to_all
 	limiter orders 1/d 10000
-	for i in {1..50}; do limiter "l$i" 1/s; done
+	for i in {1..50}; do limiter "$(printf %0200d "$i")" 1/s; done
 	local queue=/sys/fs/fuse/connections/$minor/waiting server round before
 	local -a granted
 	server=$(server)

@@ -95,6 +95,12 @@ case_a_counter_outlives_the_setting_that_it_came_with() {
 	denied EBUSY read "$m/orders/token"
 	echo max > "$m/orders/queue_max"
 	also orders refused_queue_max_total
+	local counted=(refused_queue_max_total ok_total throttled_total error_total backoff_seconds
+		backoff_{up,down,pauses}_total backoff_paused_seconds_total)
+	echo exponential > "$m/orders/backoff"
+	echo throttled > "$m/orders/feedback"
+	echo none > "$m/orders/backoff"
+	also orders "${counted[@]}"
 	killed
-	also orders refused_queue_max_total
+	also orders "${counted[@]}"
 }

@@ -567,6 +567,30 @@ static void test_metrics_keep_a_counter_that_has_counted(void **state)
 	stage_close(&stage);
 }
 
+static void test_metrics_keep_a_quota_between_its_windows(void **state)
+{
+	static const char told[] = "ok throttled error service_left service_left_seconds "
+				   "service_rate";
+	const struct outcome outcome = {.kind = OUTCOME_OK,
+					.count = 1,
+					.has_remaining = true,
+					.remaining = 5,
+					.reset_ns = SEC};
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s");
+	assert_int_equal(engine_feedback(&stage.engine, a, &outcome, 1, 0), 0);
+	assert_metrics(a, told);
+	stage_run(&stage, 3 * SEC);
+	engine_refresh(&stage.engine, a, 3 * SEC);
+	assert_null(allowances_least(&a->learning->allowances));
+	assert_metrics(a, told);
+	stage_close(&stage);
+}
+
 static void test_the_largest_numbers_fit(void **state)
 {
 	struct stage stage;
@@ -608,6 +632,7 @@ int main(void)
 		cmocka_unit_test(test_values_of_an_entry_are_numbers_for_metrics),
 		cmocka_unit_test(test_metrics_have_what_is_on),
 		cmocka_unit_test(test_metrics_keep_a_counter_that_has_counted),
+		cmocka_unit_test(test_metrics_keep_a_quota_between_its_windows),
 		cmocka_unit_test(test_the_largest_numbers_fit),
 	};
 
