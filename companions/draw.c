@@ -9,19 +9,29 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { WIDTH = 960, PANEL = 170, TITLE = 30, FOOT = 48, LEGEND_ROW = 20 }; /* pixels */
-enum { LEFT = 64, RIGHT = 16, LETTER = 7, SWATCH = 52, GAP = 8 };	   /* pixels, too */
-enum { LINES_MAX = 64, STACK_MAX = 9 };
-enum { FEW = 6 }; /* whole things: less have an axis with a mark for each */
+enum {
+	WIDTH = 960,
+	PANEL = 176,
+	TALLER = 64,
+	TITLE = 36,
+	FOOT = 48,
+	HEAD = 52,
+	LEGEND_ROW = 15,
+	GAP = 6
+};								    /* pixels */
+enum { LEFT = 64, RIGHT = 20, LETTER = 7, SWATCH = 52, INSET = 8 }; /* pixels, too */
+enum { LINES_MAX = 64, STACK_MAX = 9, FILLED_MAX = 4, TITLE_NAMES = 3 };
+#define YEAR_9999 253370764800.0 /* seconds since 1970 */
 
-#define HEADROOM 1.08 /* above the largest value */
+enum { STEPS = 4 }; /* of an axis, or some more */
 
 /* Colours that also those with a colour vision deficiency tell apart, on white. */
 static const char *const COLOURS[] = {"#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed",
 				      "#0891b2", "#65a30d", "#dc2626", "#92400e"};
 static const char INK[] = "#1f2937", FAINT[] = "#5b6472", GRID[] = "#e2e5ea";
-static const char OWN[] = "#9aa3b2", OTHERS[] = "#cbd1da", TINT[] = "#dbe7fd";
+static const char OWN[] = "#9aa3b2", OTHERS[] = "#cbd1da";
 
 enum { COLOUR_COUNT = sizeof(COLOURS) / sizeof(COLOURS[0]) };
 
@@ -52,23 +62,35 @@ bool draw_can(const char *file)
 	return terminal_of(file);
 }
 
+/* A value of no interest: a limiter that has no other has no line. Not a number: it has one. */
+static const double IDLE[COLUMN_COUNT] = {
+	[COLUMN_GRANTED] = (double)NAN,
+	[COLUMN_WAITING] = (double)NAN,
+	[COLUMN_RATE] = (double)INFINITY,
+	[COLUMN_SHARE] = 1,
+};
+
 static const struct {
-	enum column column;
-	const char *title;
-	double scale;  /* of the values */
-	bool whole;    /* of whole things */
-	double unless; /* the panel is left out if every value is that; not a number: never */
+	enum column column, dashed; /* drawn above it in the same colours; the same one: none */
+	const char *title, *dashed_title;
+	double scale; /* of the values */
+	bool whole;   /* of whole things */
 } PANELS[] = {
-	{COLUMN_GRANTED, "granted/s, tokens", 1, false, (double)NAN},
-	{COLUMN_WAITING, "waiting, readers", 1, true, (double)NAN},
-	{COLUMN_RATE, "effective rate/s, tokens", 1, false, (double)INFINITY},
-	{COLUMN_THROTTLED, "throttled/s, pieces of work", 1, false, 0},
-	{COLUMN_DELAY, "delay of back-off, seconds", 1, false, 0},
-	{COLUMN_PAUSED, "pauses of back-off, % of the time", 100, false, 0},
-	{COLUMN_SHARE, "share of the limit, %", 100, false, 1},
+	{COLUMN_GRANTED, COLUMN_RATE, "tokens granted a second", "; dashed: the rate", 1, false},
+	{COLUMN_RATE, COLUMN_RATE, "effective rate, tokens a second", "", 1, false},
+	{COLUMN_WAITING, COLUMN_BELOW, "readers that wait", "; dashed: in limiters below", 1, true},
+	{COLUMN_THROTTLED, COLUMN_THROTTLED, "work throttled a second", "", 1, false},
+	{COLUMN_DELAY, COLUMN_DELAY, "delay of back-off, seconds", "", 1, false},
+	{COLUMN_PAUSED, COLUMN_PAUSED, "pauses of back-off, % of the time", "", 100, false},
+	{COLUMN_SHARE, COLUMN_SHARE, "share of the limit, %", "", 100, false},
 };
 
 enum { PANEL_COUNT = sizeof(PANELS) / sizeof(PANELS[0]) };
+
+static const struct {
+	const char *name;
+	double seconds, from; /* of one, and of recordings that are drawn in it */
+} UNITS[] = {{"hours", 3600, 4 * 3600.0}, {"minutes", 60, 300}, {"seconds", 1, 0}};
 
 struct drawing {
 	const struct recording *of;
@@ -76,24 +98,26 @@ struct drawing {
 	bool stacked;
 	size_t lines[LINES_MAX]; /* limiters that have a line, @count of them */
 	size_t count;
+	size_t directory;	     /* letters that all paths begin with, up to a slash */
+	size_t unit;		     /* of time, in UNITS */
 	unsigned int height, legend; /* pixels */
 };
 
 /* Returns what limiter @i did from @round on, until the next one; from the last one: before it. */
-static double value_of(const struct drawing *drawing, size_t i, size_t round, size_t panel)
+static double value_of(const struct drawing *drawing, size_t i, size_t round, enum column column)
 {
 	if (round + 1 < drawing->of->rounds)
 		round++;
-	return recording_value(drawing->of, i, round, PANELS[panel].column);
+	return recording_value(drawing->of, i, round, column);
 }
 
-/* Returns the largest value of limiter @i in a panel that can be drawn; -1: there is none. */
-static double largest(const struct drawing *drawing, size_t i, size_t panel)
+/* Returns the largest value of a line that can be drawn; -1: there is none. */
+static double largest(const struct drawing *drawing, size_t line, enum column column)
 {
 	double most = -1;
 
 	for (size_t round = 0; round < drawing->of->rounds; round++) {
-		double value = value_of(drawing, i, round, panel);
+		double value = value_of(drawing, drawing->lines[line], round, column);
 
 		if (isfinite(value))
 			most = fmax(most, value);
@@ -101,19 +125,37 @@ static double largest(const struct drawing *drawing, size_t i, size_t panel)
 	return most;
 }
 
-/* Returns whether a panel has something to show. */
+/* Returns whether a line has something to show in that column. */
+static bool has_line(const struct drawing *drawing, size_t line, enum column column)
+{
+	bool shown = isnan(IDLE[column]);
+
+	for (size_t round = 0; round < drawing->of->rounds && !shown; round++) {
+		double value = value_of(drawing, drawing->lines[line], round, column);
+
+		shown = !isnan(value) && (value < IDLE[column] || value > IDLE[column]);
+	}
+	return shown &&
+	       largest(drawing, line, column) >= 0; /* gnuplot warns of one without points */
+}
+
+/* Returns whether a line has a dashed one in a panel: not over a stack of others. */
+static bool has_dashed(const struct drawing *drawing, size_t line, size_t panel)
+{
+	return PANELS[panel].dashed != PANELS[panel].column &&
+	       (!drawing->stacked || !line || PANELS[panel].column != COLUMN_GRANTED) &&
+	       has_line(drawing, line, PANELS[panel].dashed);
+}
+
+/* Returns whether a panel has something to show: that of rates if the first has not all. */
 static bool is_shown(const struct drawing *drawing, size_t panel)
 {
-	bool shown = isnan(PANELS[panel].unless);
+	bool rates = PANELS[panel].column == COLUMN_RATE;
+	bool shown = isnan(IDLE[PANELS[panel].column]);
 
-	for (size_t l = 0; l < drawing->count && !shown; l++) {
-		for (size_t round = 0; round < drawing->of->rounds && !shown; round++) {
-			double value = value_of(drawing, drawing->lines[l], round, panel);
-
-			shown = !isnan(value) && value != PANELS[panel].unless;
-		}
-	}
-	return shown;
+	for (size_t line = rates ? 1 : 0; line < drawing->count && !shown; line++)
+		shown = has_line(drawing, line, PANELS[panel].column);
+	return shown && (drawing->stacked || !rates);
 }
 
 static double tokens_of(const struct recording *recording, size_t i)
@@ -161,36 +203,53 @@ static void print_quoted(FILE *out, const char *name)
 	fputc('\'', out);
 }
 
+/* Returns the length of the directory that all limiters are in, the first one if it is stacked. */
+static size_t directory_of(const struct recording *of)
+{
+	const char *slash = strrchr(of->limiters[0], '/');
+	size_t length = slash ? (size_t)(slash - of->limiters[0]) + 1 : 0;
+
+	for (size_t i = 1; i < of->count; i++) {
+		while (length && (strncmp(of->limiters[i], of->limiters[0], length) ||
+				  of->limiters[0][length - 1] != '/'))
+			length--;
+	}
+	return length;
+}
+
 static const char *name_of(const struct drawing *drawing, size_t line)
 {
 	const char *path = drawing->of->limiters[drawing->lines[line]];
 	const char *slash = drawing->stacked && line ? strrchr(path, '/') : NULL;
 
-	return slash ? slash + 1 : path;
+	return slash ? slash + 1 : path + drawing->directory;
 }
 
-/* Prints the style of a line: colours, and dashes where they do not suffice. */
-static void print_style(const struct drawing *drawing, size_t line)
+static const char *colour_of(const struct drawing *drawing, size_t line)
 {
-	const char *colour = COLOURS[line % COLOUR_COUNT];
-
 	if (drawing->stacked)
-		colour = line ? COLOURS[line - 1] : INK;
-	fprintf(drawing->out, "lw 1.8 dt %zu lc rgb '%s'",
-		drawing->stacked ? 1 : 1 + line / COLOUR_COUNT, colour);
+		return line ? COLOURS[line - 1] : INK;
+	return COLOURS[line % COLOUR_COUNT];
 }
 
-/* Prints the data of a line, a column for each panel. */
+/* Returns whether a line is told from another one of that colour. */
+static bool is_thin(const struct drawing *drawing, size_t line)
+{
+	return !drawing->stacked && line >= COLOUR_COUNT;
+}
+
+/* Prints the data of a line, a column for each of the recording. */
 static void print_block(const struct drawing *drawing, size_t line)
 {
 	fprintf(drawing->out, "$line%zu << END\n", line);
 	for (size_t round = 0; round < drawing->of->rounds; round++) {
-		fprintf(drawing->out, "%.3f", drawing->of->seconds[round]);
-		for (size_t p = 0; p < PANEL_COUNT; p++) {
-			double value = value_of(drawing, drawing->lines[line], round, p);
+		fprintf(drawing->out, "%.6g",
+			drawing->of->seconds[round] / UNITS[drawing->unit].seconds);
+		for (enum column c = 0; c < COLUMN_COUNT; c++) {
+			double value = value_of(drawing, drawing->lines[line], round, c);
 
 			if (isfinite(value))
-				fprintf(drawing->out, "\t%.10g", value * PANELS[p].scale);
+				fprintf(drawing->out, "\t%.10g", value);
 			else
 				fputs("\t-", drawing->out);
 		}
@@ -209,15 +268,16 @@ static void print_stack(const struct drawing *drawing)
 	for (size_t round = 0; round < drawing->of->rounds; round++) {
 		double sum = 0, all = 0;
 
-		fprintf(drawing->out, "%.3f", drawing->of->seconds[round]);
+		fprintf(drawing->out, "%.6g",
+			drawing->of->seconds[round] / UNITS[drawing->unit].seconds);
 		for (size_t line = 1; line < drawing->count; line++) {
-			sum += value_of(drawing, drawing->lines[line], round, 0);
+			sum += value_of(drawing, drawing->lines[line], round, COLUMN_GRANTED);
 			fprintf(drawing->out, "\t%.10g", sum);
 		}
 		for (size_t i = 1; i < drawing->of->count; i++)
-			all += value_of(drawing, i, round, 0);
+			all += value_of(drawing, i, round, COLUMN_GRANTED);
 		fprintf(drawing->out, "\t%.10g\t%.10g\n", all,
-			fmax(all, value_of(drawing, 0, round, 0)));
+			fmax(all, value_of(drawing, 0, round, COLUMN_GRANTED)));
 	}
 	fputs("END\n", drawing->out);
 }
@@ -241,10 +301,9 @@ static void draw_stack(const struct drawing *drawing)
 
 static void draw_legend(const struct drawing *drawing)
 {
-	for (size_t line = 0; line < drawing->count; line++) {
-		fputs(", keyentry with lines ", drawing->out);
-		print_style(drawing, line);
-		fputs(" title ", drawing->out);
+	for (size_t line = 0; line < drawing->count && drawing->legend; line++) {
+		fprintf(drawing->out, ", keyentry with lines lw %d lc rgb '%s' title ",
+			is_thin(drawing, line) ? 1 : 6, colour_of(drawing, line));
 		print_quoted(drawing->out, name_of(drawing, line));
 	}
 	if (!drawing->stacked)
@@ -256,48 +315,119 @@ static void draw_legend(const struct drawing *drawing)
 		OWN);
 }
 
-/* Draws the line of a limiter in panel @p, over a filled area if it is the only one. */
-static void draw_line(const struct drawing *drawing, size_t line, size_t p, double scale)
+/* Draws one line of a limiter in panel @p. */
+static void draw_line(const struct drawing *drawing, size_t line, enum column column,
+		      const char *style, double scale)
 {
-	if (largest(drawing, drawing->lines[line], p) < 0)
-		return; /* gnuplot warns of a line without points */
-	if (drawing->count == 1)
-		fprintf(drawing->out,
-			", $line0 using 1:($%zu*%g) with fillsteps fs solid lc rgb '%s' notitle",
-			p + 2, scale, TINT);
-	fprintf(drawing->out, ", $line%zu using 1:($%zu*%g) with steps notitle ", line, p + 2,
-		scale);
-	print_style(drawing, line);
+	fprintf(drawing->out, ", $line%zu using 1:($%d*%g) with %s lc rgb '%s' notitle", line,
+		(int)column + 2, scale, style, colour_of(drawing, line));
+}
+
+/* Draws the lines of panel @p, each over a filled area if they are few. */
+static void draw_lines(const struct drawing *drawing, size_t p, double scale)
+{
+	bool stack = drawing->stacked && PANELS[p].column == COLUMN_GRANTED;
+	bool filled = drawing->count <= FILLED_MAX && !drawing->stacked;
+
+	for (size_t line = 0; line < drawing->count; line++) {
+		if (filled && has_line(drawing, line, PANELS[p].column))
+			draw_line(drawing, line, PANELS[p].column,
+				  "fillsteps fs transparent solid 0.2 noborder", scale);
+	}
+	for (size_t line = 0; line < (stack ? 1 : drawing->count); line++) {
+		if (has_line(drawing, line, PANELS[p].column))
+			draw_line(drawing, line, PANELS[p].column,
+				  is_thin(drawing, line) ? "steps lw 1 dt 1" : "steps lw 1.8 dt 1",
+				  scale);
+		if (has_dashed(drawing, line, p))
+			draw_line(drawing, line, PANELS[p].dashed, "steps lw 1.8 dt (9,6)", scale);
+	}
+}
+
+/* Sets an axis from 0 to @most, above 0, or more: whole steps of 1, 2 or 5 times a power of 10. */
+static void set_axis(FILE *out, double most, bool whole)
+{
+	double least = most / STEPS, power = pow(10, floor(log10(least)));
+	double step = 10 * power;
+
+	if (least <= power * (1 + 1e-9))
+		step = power;
+	else if (least <= 2 * power)
+		step = 2 * power;
+	else if (least <= 5 * power)
+		step = 5 * power;
+	step = whole ? fmax(step, 1) : step;
+	fprintf(out, "set yrange [0:%.10g]\nset ytics %.10g\n",
+		step * ceil(most / step * (1 - 1e-9)), step);
 }
 
 /* Draws panel @p as the one in row @row, from the top. */
 static void draw_panel(const struct drawing *drawing, size_t p, unsigned int row)
 {
-	unsigned int above = drawing->legend + row * PANEL;
-	bool stack = drawing->stacked && PANELS[p].column == COLUMN_GRANTED, small;
+	unsigned int above = HEAD + drawing->legend + row * PANEL + (row ? TALLER : 0);
+	bool small, dashed = false;
 	FILE *out = drawing->out;
 	double most = 0, scale;
 
-	for (size_t line = 0; line < drawing->count; line++)
-		most = fmax(most, largest(drawing, drawing->lines[line], p));
+	for (size_t line = 0; line < drawing->count; line++) {
+		most = fmax(most, largest(drawing, line, PANELS[p].column));
+		if (has_dashed(drawing, line, p)) {
+			most = fmax(most, largest(drawing, line, PANELS[p].dashed));
+			dashed = true;
+		}
+	}
 	small = PANELS[p].column == COLUMN_DELAY && most < 1; /* in milliseconds */
-	scale = small ? 1000 : 1;
+	scale = small ? 1000 : PANELS[p].scale;
 	fprintf(out, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
 		1 - (double)(above + TITLE) / drawing->height,
-		1 - (double)(above + PANEL) / drawing->height);
-	fprintf(out, "set label 1 '%s' at graph 0,1 left offset 0,0.8\nset yrange [0:%.10g]\n",
+		1 - (double)(above + PANEL + (row ? 0 : TALLER)) / drawing->height);
+	fprintf(out, "set label 1 '%s%s' at graph 0,1 left offset 0,1\n",
 		small ? "delay of back-off, milliseconds" : PANELS[p].title,
-		most > 0 ? most * PANELS[p].scale * scale * HEADROOM : 1);
-	fprintf(out, "set ytics %s\n", PANELS[p].whole && most < FEW ? "1" : "autofreq");
-	/* An invisible point, so that there is one, also where all rates are max. */
+		dashed ? PANELS[p].dashed_title : "");
+	set_axis(out, most > 0 ? most * scale : 1, PANELS[p].whole);
+	/* An invisible point, so that there is one, also where no line is. */
 	fputs("plot $line0 using (0):(0) with dots lc bgnd notitle", out);
-	if (stack)
+	if (drawing->stacked && PANELS[p].column == COLUMN_GRANTED)
 		draw_stack(drawing);
-	for (size_t line = 0; line < (stack ? 1 : drawing->count); line++)
-		draw_line(drawing, line, p, scale);
+	draw_lines(drawing, p, scale);
 	if (!row)
 		draw_legend(drawing);
-	fputs("\nunset key\n", out);
+	fputs("\nunset key\nunset label 2\nunset label 3\n", out);
+}
+
+/* Prints a title: limiters, and below it the host and the times of day. */
+static void print_title(const struct drawing *drawing)
+{
+	const struct recording *of = drawing->of;
+	size_t named = drawing->stacked ? 1 : of->count < TITLE_NAMES ? of->count : TITLE_NAMES;
+	char from[64] = "", to[64] = "";
+	time_t began, ended;
+	FILE *out = drawing->out;
+
+	if (isfinite(of->began) && of->began < YEAR_9999) {
+		began = (time_t)of->began;
+		ended = (time_t)(of->began + of->seconds[of->rounds - 1]);
+		strftime(from, sizeof(from), "%F, %T", localtime(&began));
+		strftime(to, sizeof(to), " to %F, %T %Z", localtime(&ended));
+		if (!strncmp(from, to + strlen(" to "), strlen("2000-01-01")))
+			strftime(to, sizeof(to), " to %T %Z", localtime(&ended));
+	}
+	fputs("set label 2 ", out);
+	for (size_t line = 0; line < named; line++) {
+		fputs(line ? ".', '." : "", out);
+		print_quoted(out, name_of(drawing, line));
+	}
+	if (drawing->stacked)
+		fputs(".' and its children'", out);
+	else if (named < of->count)
+		fprintf(out, ".' and %zu more'", of->count - named);
+	fprintf(out, " at screen %.5f,%.5f left font ',14' textcolor rgb '%s' noenhanced\n",
+		(double)LEFT / WIDTH, 1 - 20.0 / drawing->height, INK);
+	fputs("set label 3 ", out);
+	print_quoted(out, of->host);
+	fprintf(out, ".'%s%s%s' at screen %.5f,%.5f left textcolor rgb '%s' noenhanced\n",
+		*of->host && *from ? ", " : "", from, to, (double)LEFT / WIDTH,
+		1 - 40.0 / drawing->height, FAINT);
 }
 
 static void print_head(const struct drawing *drawing, const char *file, unsigned int columns)
@@ -315,15 +445,16 @@ static void print_head(const struct drawing *drawing, const char *file, unsigned
 		"set ytics scale 0\nset grid ytics lt 1 lw 0.6 lc rgb '%s'\n"
 		"set label 1 textcolor rgb '%s' noenhanced\n",
 		OTHERS, FAINT, GRID, INK);
+	print_title(drawing);
 	fprintf(drawing->out,
 		"set key at screen %.5f,%.5f left top horizontal Left reverse noenhanced "
 		"maxcols %u samplen 1.5 textcolor rgb '%s'\n",
-		(double)LEFT / WIDTH, 1 - 6.0 / drawing->height, columns, INK);
+		(double)(LEFT - INSET) / WIDTH, 1 - (double)HEAD / drawing->height, columns, INK);
 	fprintf(drawing->out,
-		"set lmargin at screen %.5f\nset rmargin at screen %.5f\nset xrange [0:%.3f]\n"
+		"set lmargin at screen %.5f\nset rmargin at screen %.5f\nset xrange [0:%.6g]\n"
 		"set format x ''\n",
 		(double)LEFT / WIDTH, 1 - (double)RIGHT / WIDTH,
-		drawing->of->seconds[drawing->of->rounds - 1]);
+		drawing->of->seconds[drawing->of->rounds - 1] / UNITS[drawing->unit].seconds);
 }
 
 /* Returns how many names of the legend stand side by side. */
@@ -345,22 +476,26 @@ void draw_script(const struct recording *recording, const char *file, bool stack
 	struct drawing drawing = {.of = recording, .out = out, .stacked = stacked};
 	unsigned int columns, panels = 0, row = 0;
 
+	drawing.directory = directory_of(recording);
+	while (recording->seconds[recording->rounds - 1] < UNITS[drawing.unit].from)
+		drawing.unit++;
 	choose_lines(&drawing);
 	for (size_t p = 0; p < PANEL_COUNT; p++)
 		panels += is_shown(&drawing, p);
 	columns = legend_columns(&drawing);
-	drawing.legend =
-		GAP + LEGEND_ROW * (((unsigned int)drawing.count + 2 * stacked - 1) / columns + 1);
-	drawing.height = drawing.legend + panels * PANEL + FOOT;
+	if (recording->count > 1)
+		drawing.legend = GAP + LEGEND_ROW * (((unsigned int)drawing.count + 2 * stacked -
+						      1) / columns +
+						     1);
+	drawing.height = HEAD + drawing.legend + panels * PANEL + TALLER + FOOT;
 	print_head(&drawing, file, columns);
 	fputs("set multiplot\n", out);
 	for (size_t p = 0; p < PANEL_COUNT; p++) {
 		if (!is_shown(&drawing, p))
 			continue;
 		if (row + 1 == panels)
-			fprintf(out,
-				"set format x '%%g'\nset xlabel 'seconds' textcolor rgb '%s'\n",
-				FAINT);
+			fprintf(out, "set format x '%%g'\nset xlabel '%s' textcolor rgb '%s'\n",
+				UNITS[drawing.unit].name, FAINT);
 		draw_panel(&drawing, p, row++);
 	}
 	fputs("unset multiplot\n", out);

@@ -258,6 +258,8 @@ int recording_take(struct recording *recording)
 	}
 	setlocale(LC_CTYPE, ""); /* of the names that are shown */
 	recording->began = time_of_day();
+	if (gethostname(recording->host, sizeof(recording->host)))
+		*recording->host = '\0';
 	return take_rounds(recording);
 }
 

@@ -6,6 +6,7 @@
 
 #include "companions/sample.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,8 +30,9 @@ struct recording {
 	const char *hint;	       /* effect of Ctrl-C, in a line that tells; NULL: no line */
 	/* Is told of each round as it is taken, the first included. Other than 0 ends all. */
 	int (*each)(struct recording *recording);
-	double began;	     /* seconds since 1970, of the first round; or not a number */
-	double *seconds;     /* owned: of each round, from the first on */
+	double began;		      /* seconds since 1970, of the first round; or not a number */
+	char host[HOST_NAME_MAX + 1]; /* or "" */
+	double *seconds;	      /* owned: of each round, from the first on */
 	double *values;	     /* owned: of each column, limiter and round; none of the first */
 	struct sample *last; /* owned: of each limiter, and the seconds of its pauses to come */
 	double *owed;

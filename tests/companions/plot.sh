@@ -116,11 +116,11 @@ case_a_file_stays_as_it_is_until_another_is_whole() {
 	is 'after it failed' "$(tail -n 1 "$file")" 10000
 	mv "$f/away" "$f/stat"
 	plot 0 "$f" -t 200ms -d 100ms -o "$d/link.svg"
-	image "$file" granted/s
+	image "$file" granted
 	is 'mode and type' "$(stat -c %a "$file") $(stat -c %F "$d/link.svg")" '640 symbolic link'
 	ln -sf ahead.svg "$d/link.svg"
 	plot 0 "$f" -t 200ms -d 100ms -o "$d/link.svg"
-	image "$d/ahead.svg" granted/s
+	image "$d/ahead.svg" granted
 	plot 1 "$f" -t 1h -o "$d/nowhere/image.svg"
 	(umask 037 && plot 0 "$f" -t 200ms -d 100ms -o "$d/new.svg")
 	is 'mode of a new one' "$(stat -c %a "$d/new.svg")" 640
@@ -174,13 +174,14 @@ case_images_are_drawn() {
 	local limiter="$d/it's \"a\" limiter"
 	fake
 	sed -i 's/max/50/' "$f/stat"
-	printf 'throttled 0\nbackoff_paused_seconds 0\nbackoff_seconds 0.5\n' >> "$f/stat"
+	printf 'waiting_below 2\nthrottled 0\n' >> "$f/stat"
+	printf 'backoff_paused_seconds 0\nbackoff_seconds 0.5\n' >> "$f/stat"
 	cp -r "$f" "$limiter"
 	plot 0 "$f/" "$limiter" -t 300ms -d 100ms -o "$d/image.svg"
 	is 'what it says' "$(cat "$d/err")" ''
-	image "$d/image.svg" "$f" "$limiter" granted/s waiting 'effective rate/s' \
-		'share of the limit' 'delay of back-off, milliseconds' seconds \
-		- "$f/" throttled pauses
+	image "$d/image.svg" fake, "it's \"a\" limiter" granted 'dashed: the rate' wait \
+		'dashed: in limiters below' 'share of the limit' 'delay of back-off, milliseconds' \
+		seconds "$(hostname), $(date +%Y-)" - "$d" throttled pauses 'effective rate'
 	plot 0 "$f" -t 300ms -d 100ms -o "$d/image.png"
 	is 'what it says' "$(cat "$d/err")" ''
 	is 'first bytes' "$(head -c 4 "$d/image.png" | tail -c 3)" PNG
@@ -199,16 +200,17 @@ case_a_text_is_drawn_later() {
 	plot 0 "$f" "$d/other" --data -t 300ms -d 100ms -o "$d/saved"
 	rm -r "$f" "$d/other"
 	plot 0 --from "$d/saved" -o "$d/image.svg"
-	image "$d/image.svg" fake other granted/s waiting 'share of the limit'
+	image "$d/image.svg" fake other granted wait 'share of the limit' \
+		"$(date +%Y-)"
 	waiting_gnuplot
 	: > "$d/go"
 	saved 'a\t1.0\t7\t-' 'b\t1.0\tmax\t2' 'a\t2.5\t8.25\t3' 'b\t2.5\t0\t4' 'a\t3\t9\t9'
 	printf 'b\t3' >> "$d/saved"
 	plot 0 --from "$d/saved" -o "$d/image.svg"
 	is 'what is drawn of a' "$(sed -n '/^.line0/,/^END/p' "$d/script" | sed '1d;$d' |
-		cut -f 1-3)" $'0.000\t7\t-\n1.000\t8.25\t3\n2.500\t8.25\t3'
+		cut -f 1-3)" $'0\t7\t-\n1\t8.25\t3\n2.5\t8.25\t3'
 	is 'what is drawn of b' "$(sed -n '/^.line1/,/^END/p' "$d/script" | sed '1d;$d' |
-		cut -f 1-3)" $'0.000\t-\t2\n1.000\t0\t4\n2.500\t0\t4'
+		cut -f 1-3)" $'0\t-\t2\n1\t0\t4\n2.5\t0\t4'
 }
 
 # unread PATTERN: $d/saved is refused so.
@@ -262,7 +264,57 @@ case_a_panel_without_anything_to_show_is_left_out() {
 	sed -i 's/^share .*/share 1/' "$f/stat"
 	plot 0 "$f" -t 200ms -d 100ms -o "$d/image.svg"
 	is 'what it says' "$(cat "$d/err")" ''
-	image "$d/image.svg" granted/s waiting - rate throttled back-off share
+	image "$d/image.svg" granted wait - rate dashed throttled back-off share
+}
+
+# script LINE…: of the picture of what is saved with these lines behind the names, in $d/script.
+script() {
+	saved "$@"
+	plot 0 --from "$d/saved" -o "$d/image.svg"
+}
+
+case_names_are_as_short_as_they_differ() {
+	waiting_gnuplot
+	: > "$d/go"
+	script 'm/a/x\t1\t7\t0' 'm/a/x\t2\t7\t0'
+	like 'one' "$(cat "$d/script")" "label 2 'x' at"
+	script 'm/a/x\t1\t7\t0' 'm/ab/x\t1\t7\t0'
+	like 'two' "$(cat "$d/script")" "label 2 'a/x'.', '.'ab/x' at"
+	script {m/a,m/a/b,m/c,m/d,m/e}'\t1\t7\t0'
+	like 'many' "$(cat "$d/script")" "label 2 'a'.', '.'a/b'.', '.'c'.' and 2 more' at"
+	script {a/x,/a/x}'\t1\t7\t0'
+	like 'of nothing' "$(cat "$d/script")" "label 2 'a/x'.', '.'/a/x' at"
+}
+
+case_axes_have_whole_steps() {
+	local most wanted
+	waiting_gnuplot
+	: > "$d/go"
+	while read -r most wanted; do
+		script "a\\t1\\t$most\\t0" "a\\t2\\t0\\t0"
+		is "axis up to $most" "$(sed -n '/^set yrange/{s///p;n;s/.*ytics//p}' "$d/script" |
+			head -n 2 | tr -d '\n')" " ${wanted/,/ }"
+	done <<- 'END'
+		0 [0:1],0.5
+		1 [0:1],0.5
+		4 [0:4],1
+		4.1 [0:6],2
+		20 [0:20],5
+		21 [0:30],10
+		0.3 [0:0.3],0.1
+		80000 [0:80000],20000
+	END
+}
+
+case_the_unit_of_time_suits_the_recording() {
+	local seconds unit
+	waiting_gnuplot
+	: > "$d/go"
+	for seconds in 299:seconds 300:minutes 14399:minutes 14400:hours; do
+		unit=${seconds#*:}
+		script "a\\t1\\t1\\t0" "a\\t${seconds%:*}\\t0\\t0"
+		like "unit of $seconds" "$(grep xlabel "$d/script")" "'$unit'"
+	done
 }
 
 case_children_are_stacked() {
@@ -277,8 +329,8 @@ case_children_are_stacked() {
 	done
 	plot 0 "$m/api" --children -t 1s -d 100ms -o "$d/image.svg"
 	is 'what it says' "$(cat "$d/err")" ''
-	image "$d/image.svg" "$m/api" 'of <1>' 'of <9>' '1 others' 'its own readers' \
-		- "$m/api/of" 'rare'
+	image "$d/image.svg" 'api and its children' 'of <1>' 'of <9>' '1 others' \
+		'its own readers' 'effective rate' - "$m" 'api/of' 'rare'
 	plot 0 "$m/api" --children --data -t 200ms -d 100ms
 	is 'limiters' "$(awk -F '\t' 'NR > 1 { print $1 }' "$d/out" | sort -u | wc -l)" 11
 }
