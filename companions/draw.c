@@ -5,6 +5,7 @@
  * as pauses where there were none, is left out.
  */
 #include "companions/draw.h"
+#include "companions/terminal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,8 +23,11 @@ enum {
 	GAP = 6
 };								    /* pixels */
 enum { LEFT = 64, RIGHT = 20, LETTER = 7, SWATCH = 52, INSET = 8 }; /* pixels, too */
-enum { LINES_MAX = 64, STACK_MAX = 9, FILLED_MAX = 4, TITLE_NAMES = 3 };
+enum { SIGN_ROWS_MIN = 9, SIGN_ROWS_MAX = 20, COLUMNS_MIN = 20 };   /* of a panel in signs */
+enum { LINES_MAX = 64, STACK_MAX = 9, FILLED_MAX = 4, TITLE_NAMES = 3, TITLE_LETTERS = 100 };
 #define YEAR_9999 253370764800.0 /* seconds since 1970 */
+#define LEAST	  1e-300	 /* of an axis that gnuplot takes */
+#define MOST	  1e300
 
 enum { STEPS = 4 }; /* of an axis, or some more */
 
@@ -72,13 +76,13 @@ static const double IDLE[COLUMN_COUNT] = {
 
 static const struct {
 	enum column column, dashed; /* drawn above it in the same colours; the same one: none */
-	const char *title, *dashed_title;
+	const char *title, *of_dashed;
 	double scale; /* of the values */
 	bool whole;   /* of whole things */
 } PANELS[] = {
-	{COLUMN_GRANTED, COLUMN_RATE, "tokens granted a second", "; dashed: the rate", 1, false},
+	{COLUMN_GRANTED, COLUMN_RATE, "tokens granted a second", "the rate", 1, false},
 	{COLUMN_RATE, COLUMN_RATE, "effective rate, tokens a second", "", 1, false},
-	{COLUMN_WAITING, COLUMN_BELOW, "readers that wait", "; dashed: in limiters below", 1, true},
+	{COLUMN_WAITING, COLUMN_BELOW, "readers that wait", "in limiters below", 1, true},
 	{COLUMN_THROTTLED, COLUMN_THROTTLED, "work throttled a second", "", 1, false},
 	{COLUMN_DELAY, COLUMN_DELAY, "delay of back-off, seconds", "", 1, false},
 	{COLUMN_PAUSED, COLUMN_PAUSED, "pauses of back-off, % of the time", "", 100, false},
@@ -96,8 +100,12 @@ struct drawing {
 	const struct recording *of;
 	FILE *out;
 	bool stacked;
+	bool signs;		 /* for a terminal, not an image */
 	size_t lines[LINES_MAX]; /* limiters that have a line, @count of them */
 	size_t count;
+	/* Of each line and column: the largest value that can be drawn, and whether it is drawn. */
+	double most[LINES_MAX][COLUMN_COUNT];
+	bool shown[LINES_MAX][COLUMN_COUNT];
 	size_t directory;	     /* letters that all paths begin with, up to a slash */
 	size_t unit;		     /* of time, in UNITS */
 	unsigned int height, legend; /* pixels */
@@ -111,61 +119,88 @@ static double value_of(const struct drawing *drawing, size_t i, size_t round, en
 	return recording_value(drawing->of, i, round, column);
 }
 
-/* Returns the largest value of a line that can be drawn; -1: there is none. */
-static double largest(const struct drawing *drawing, size_t line, enum column column)
+/* Finds out what a line has to show in a column: gnuplot warns of one without points. */
+static void measure(struct drawing *drawing, size_t line, enum column column)
 {
+	bool shown = isnan(IDLE[column]);
 	double most = -1;
 
 	for (size_t round = 0; round < drawing->of->rounds; round++) {
 		double value = value_of(drawing, drawing->lines[line], round, column);
 
+		shown |= !isnan(value) && (value < IDLE[column] || value > IDLE[column]);
 		if (isfinite(value))
 			most = fmax(most, value);
 	}
-	return most;
+	drawing->most[line][column] = most;
+	drawing->shown[line][column] = shown && most >= 0;
 }
 
-/* Returns whether a line has something to show in that column. */
-static bool has_line(const struct drawing *drawing, size_t line, enum column column)
+/* Returns whether a panel has a stack: in an image, that of the tokens. */
+static bool is_stack(const struct drawing *drawing, size_t panel)
 {
-	bool shown = isnan(IDLE[column]);
+	return drawing->stacked && !drawing->signs && PANELS[panel].column == COLUMN_GRANTED;
+}
 
-	for (size_t round = 0; round < drawing->of->rounds && !shown; round++) {
-		double value = value_of(drawing, drawing->lines[line], round, column);
-
-		shown = !isnan(value) && (value < IDLE[column] || value > IDLE[column]);
-	}
-	return shown &&
-	       largest(drawing, line, column) >= 0; /* gnuplot warns of one without points */
+/* Returns whether no line has a dashed one: there are too many, or its signs would be those. */
+static bool is_undashed(const struct drawing *drawing)
+{
+	return drawing->signs ? drawing->count > 1
+			      : !drawing->stacked && drawing->count > COLOUR_COUNT;
 }
 
 /* Returns whether a line has a dashed one in a panel: not over a stack of others. */
 static bool has_dashed(const struct drawing *drawing, size_t line, size_t panel)
 {
-	return PANELS[panel].dashed != PANELS[panel].column &&
+	return PANELS[panel].dashed != PANELS[panel].column && !is_undashed(drawing) &&
 	       (!drawing->stacked || !line || PANELS[panel].column != COLUMN_GRANTED) &&
-	       has_line(drawing, line, PANELS[panel].dashed);
+	       drawing->shown[line][PANELS[panel].dashed];
 }
 
-/* Returns whether a panel has something to show: that of rates if the first has not all. */
+/* Returns whether a panel is drawn: that of rates if the first has not all of them. */
 static bool is_shown(const struct drawing *drawing, size_t panel)
 {
-	bool rates = PANELS[panel].column == COLUMN_RATE;
-	bool shown = isnan(IDLE[PANELS[panel].column]);
+	enum column column = PANELS[panel].column;
+	bool rates = column == COLUMN_RATE, shown = isnan(IDLE[column]);
 
-	for (size_t line = rates ? 1 : 0; line < drawing->count && !shown; line++)
-		shown = has_line(drawing, line, PANELS[panel].column);
-	return shown && (drawing->stacked || !rates);
+	if (rates && !drawing->stacked && !is_undashed(drawing))
+		return false;
+	for (size_t line = rates && !is_undashed(drawing); line < drawing->count && !shown; line++)
+		shown = drawing->shown[line][column];
+	return shown;
 }
 
-static double tokens_of(const struct recording *recording, size_t i)
+/* Returns the tokens a second that limiter @i was granted from @round on; 0 if it is not told. */
+static double granted_of(const struct drawing *drawing, size_t i, size_t round)
+{
+	double granted = value_of(drawing, i, round, COLUMN_GRANTED);
+
+	return isfinite(granted) ? granted : 0;
+}
+
+static double tokens_of(const struct drawing *drawing, size_t i)
+{
+	const double *seconds = drawing->of->seconds;
+	double sum = 0;
+
+	for (size_t round = 0; round + 1 < drawing->of->rounds; round++)
+		sum += granted_of(drawing, i, round) * (seconds[round + 1] - seconds[round]);
+	return sum;
+}
+
+/* Returns the top of a stack of all children, and of it with readers of the limiter itself. */
+static double children_top(const struct drawing *drawing, size_t round)
 {
 	double sum = 0;
 
-	for (size_t round = 1; round < recording->rounds; round++)
-		sum += recording_value(recording, i, round, COLUMN_GRANTED) *
-		       (recording->seconds[round] - recording->seconds[round - 1]);
+	for (size_t i = 1; i < drawing->of->count; i++)
+		sum += granted_of(drawing, i, round);
 	return sum;
+}
+
+static double stack_top(const struct drawing *drawing, size_t round)
+{
+	return fmax(children_top(drawing, round), granted_of(drawing, 0, round));
 }
 
 /*
@@ -179,7 +214,7 @@ static void choose_lines(struct drawing *drawing)
 	double tokens[LINES_MAX];
 
 	for (size_t i = 0; i < count; i++)
-		tokens[i] = tokens_of(of, i);
+		tokens[i] = tokens_of(drawing, i);
 	for (size_t i = 0; i < count; i++) {
 		size_t before = 0;
 
@@ -219,10 +254,15 @@ static size_t directory_of(const struct recording *of)
 
 static const char *name_of(const struct drawing *drawing, size_t line)
 {
-	const char *path = drawing->of->limiters[drawing->lines[line]];
-	const char *slash = drawing->stacked && line ? strrchr(path, '/') : NULL;
+	const char *path = drawing->of->limiters[drawing->lines[line]], *parent;
+	size_t skipped = drawing->directory;
 
-	return slash ? slash + 1 : path + drawing->directory;
+	if (drawing->stacked && line) {
+		parent = drawing->of->limiters[0];
+		if (!strncmp(path, parent, strlen(parent)) && path[strlen(parent)] == '/')
+			skipped = strlen(parent) + 1;
+	}
+	return path[skipped] ? path + skipped : path;
 }
 
 static const char *colour_of(const struct drawing *drawing, size_t line)
@@ -232,10 +272,10 @@ static const char *colour_of(const struct drawing *drawing, size_t line)
 	return COLOURS[line % COLOUR_COUNT];
 }
 
-/* Returns whether a line is told from another one of that colour. */
-static bool is_thin(const struct drawing *drawing, size_t line)
+/* Returns the kind of dashes that tells a line from others of that colour; 1: none. */
+static size_t dashes_of(const struct drawing *drawing, size_t line)
 {
-	return !drawing->stacked && line >= COLOUR_COUNT;
+	return drawing->stacked ? 1 : 1 + line / COLOUR_COUNT;
 }
 
 /* Prints the data of a line, a column for each of the recording. */
@@ -243,7 +283,7 @@ static void print_block(const struct drawing *drawing, size_t line)
 {
 	fprintf(drawing->out, "$line%zu << END\n", line);
 	for (size_t round = 0; round < drawing->of->rounds; round++) {
-		fprintf(drawing->out, "%.6g",
+		fprintf(drawing->out, "%.10g",
 			drawing->of->seconds[round] / UNITS[drawing->unit].seconds);
 		for (enum column c = 0; c < COLUMN_COUNT; c++) {
 			double value = value_of(drawing, drawing->lines[line], round, c);
@@ -266,18 +306,16 @@ static void print_stack(const struct drawing *drawing)
 {
 	fputs("$stack << END\n", drawing->out);
 	for (size_t round = 0; round < drawing->of->rounds; round++) {
-		double sum = 0, all = 0;
+		double sum = 0;
 
-		fprintf(drawing->out, "%.6g",
+		fprintf(drawing->out, "%.10g",
 			drawing->of->seconds[round] / UNITS[drawing->unit].seconds);
 		for (size_t line = 1; line < drawing->count; line++) {
-			sum += value_of(drawing, drawing->lines[line], round, COLUMN_GRANTED);
+			sum += granted_of(drawing, drawing->lines[line], round);
 			fprintf(drawing->out, "\t%.10g", sum);
 		}
-		for (size_t i = 1; i < drawing->of->count; i++)
-			all += value_of(drawing, i, round, COLUMN_GRANTED);
-		fprintf(drawing->out, "\t%.10g\t%.10g\n", all,
-			fmax(all, value_of(drawing, 0, round, COLUMN_GRANTED)));
+		fprintf(drawing->out, "\t%.10g\t%.10g\n", children_top(drawing, round),
+			stack_top(drawing, round));
 	}
 	fputs("END\n", drawing->out);
 }
@@ -301,9 +339,11 @@ static void draw_stack(const struct drawing *drawing)
 
 static void draw_legend(const struct drawing *drawing)
 {
-	for (size_t line = 0; line < drawing->count && drawing->legend; line++) {
-		fprintf(drawing->out, ", keyentry with lines lw %d lc rgb '%s' title ",
-			is_thin(drawing, line) ? 1 : 6, colour_of(drawing, line));
+	for (size_t line = 0; line < drawing->count; line++) {
+		size_t dashes = dashes_of(drawing, line);
+
+		fprintf(drawing->out, ", keyentry with lines lw %d dt %zu lc rgb '%s' title ",
+			dashes == 1 ? 6 : 2, dashes, colour_of(drawing, line));
 		print_quoted(drawing->out, name_of(drawing, line));
 	}
 	if (!drawing->stacked)
@@ -315,32 +355,37 @@ static void draw_legend(const struct drawing *drawing)
 		OWN);
 }
 
-/* Draws one line of a limiter in panel @p. */
-static void draw_line(const struct drawing *drawing, size_t line, enum column column,
-		      const char *style, double scale)
+/* Begins a line of a limiter, without its style. */
+static void begin_line(const struct drawing *drawing, size_t line, enum column column, double scale)
 {
-	fprintf(drawing->out, ", $line%zu using 1:($%d*%g) with %s lc rgb '%s' notitle", line,
-		(int)column + 2, scale, style, colour_of(drawing, line));
+	fprintf(drawing->out, ", $line%zu using 1:($%d*%g) with ", line, (int)column + 2, scale);
 }
 
 /* Draws the lines of panel @p, each over a filled area if they are few. */
 static void draw_lines(const struct drawing *drawing, size_t p, double scale)
 {
-	bool stack = drawing->stacked && PANELS[p].column == COLUMN_GRANTED;
+	bool stack = is_stack(drawing, p);
 	bool filled = drawing->count <= FILLED_MAX && !drawing->stacked;
 
 	for (size_t line = 0; line < drawing->count; line++) {
-		if (filled && has_line(drawing, line, PANELS[p].column))
-			draw_line(drawing, line, PANELS[p].column,
-				  "fillsteps fs transparent solid 0.2 noborder", scale);
+		if (!filled || !drawing->shown[line][PANELS[p].column])
+			continue;
+		begin_line(drawing, line, PANELS[p].column, scale);
+		fprintf(drawing->out,
+			"fillsteps fs transparent solid 0.2 noborder lc rgb '%s' notitle",
+			colour_of(drawing, line));
 	}
 	for (size_t line = 0; line < (stack ? 1 : drawing->count); line++) {
-		if (has_line(drawing, line, PANELS[p].column))
-			draw_line(drawing, line, PANELS[p].column,
-				  is_thin(drawing, line) ? "steps lw 1 dt 1" : "steps lw 1.8 dt 1",
-				  scale);
-		if (has_dashed(drawing, line, p))
-			draw_line(drawing, line, PANELS[p].dashed, "steps lw 1.8 dt (9,6)", scale);
+		if (drawing->shown[line][PANELS[p].column]) {
+			begin_line(drawing, line, PANELS[p].column, scale);
+			fprintf(drawing->out, "steps lw 1.8 dt %zu lc rgb '%s' notitle",
+				dashes_of(drawing, line), colour_of(drawing, line));
+		}
+		if (has_dashed(drawing, line, p)) {
+			begin_line(drawing, line, PANELS[p].dashed, scale);
+			fprintf(drawing->out, "steps lw 1.8 dt (9,6) lc rgb '%s' notitle",
+				colour_of(drawing, line));
+		}
 	}
 }
 
@@ -361,36 +406,51 @@ static void set_axis(FILE *out, double most, bool whole)
 		step * ceil(most / step * (1 - 1e-9)), step);
 }
 
+/* Sets the axis of panel @p, and its title in quotes behind @set. Returns its values' scale. */
+static double begin_panel(const struct drawing *drawing, size_t p, const char *set)
+{
+	bool small, dashed = false;
+	double most = 0, scale;
+
+	for (size_t line = 0; line < drawing->count; line++) {
+		most = fmax(most, drawing->most[line][PANELS[p].column]);
+		if (has_dashed(drawing, line, p)) {
+			most = fmax(most, drawing->most[line][PANELS[p].dashed]);
+			dashed = true;
+		}
+	}
+	for (size_t round = 0; is_stack(drawing, p) && round < drawing->of->rounds; round++)
+		most = fmax(most, stack_top(drawing, round));
+	small = PANELS[p].column == COLUMN_DELAY && most < 1; /* in milliseconds */
+	scale = small ? 1000 : PANELS[p].scale;
+	most *= scale;
+	set_axis(drawing->out, most > LEAST ? fmin(most, MOST) : 1, PANELS[p].whole);
+	fprintf(drawing->out, "set %s '%s", set,
+		small ? "delay of back-off, milliseconds" : PANELS[p].title);
+	if (dashed)
+		fprintf(drawing->out, "; %s: %s", drawing->signs ? "dotted" : "dashed",
+			PANELS[p].of_dashed);
+	fputc('\'', drawing->out);
+	return scale;
+}
+
 /* Draws panel @p as the one in row @row, from the top. */
 static void draw_panel(const struct drawing *drawing, size_t p, unsigned int row)
 {
 	unsigned int above = HEAD + drawing->legend + row * PANEL + (row ? TALLER : 0);
-	bool small, dashed = false;
 	FILE *out = drawing->out;
-	double most = 0, scale;
+	double scale = begin_panel(drawing, p, "label 1");
 
-	for (size_t line = 0; line < drawing->count; line++) {
-		most = fmax(most, largest(drawing, line, PANELS[p].column));
-		if (has_dashed(drawing, line, p)) {
-			most = fmax(most, largest(drawing, line, PANELS[p].dashed));
-			dashed = true;
-		}
-	}
-	small = PANELS[p].column == COLUMN_DELAY && most < 1; /* in milliseconds */
-	scale = small ? 1000 : PANELS[p].scale;
+	fputs(" at graph 0,1 left offset 0,1\n", out);
 	fprintf(out, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
 		1 - (double)(above + TITLE) / drawing->height,
 		1 - (double)(above + PANEL + (row ? 0 : TALLER)) / drawing->height);
-	fprintf(out, "set label 1 '%s%s' at graph 0,1 left offset 0,1\n",
-		small ? "delay of back-off, milliseconds" : PANELS[p].title,
-		dashed ? PANELS[p].dashed_title : "");
-	set_axis(out, most > 0 ? most * scale : 1, PANELS[p].whole);
 	/* An invisible point, so that there is one, also where no line is. */
 	fputs("plot $line0 using (0):(0) with dots lc bgnd notitle", out);
-	if (drawing->stacked && PANELS[p].column == COLUMN_GRANTED)
+	if (is_stack(drawing, p))
 		draw_stack(drawing);
 	draw_lines(drawing, p, scale);
-	if (!row)
+	if (!row && drawing->legend)
 		draw_legend(drawing);
 	fputs("\nunset key\nunset label 2\nunset label 3\n", out);
 }
@@ -400,13 +460,15 @@ static void print_title(const struct drawing *drawing)
 {
 	const struct recording *of = drawing->of;
 	size_t named = drawing->stacked ? 1 : of->count < TITLE_NAMES ? of->count : TITLE_NAMES;
+	double over = of->began + of->seconds[of->rounds - 1];
 	char from[64] = "", to[64] = "";
 	time_t began, ended;
 	FILE *out = drawing->out;
+	size_t letters = 0;
 
-	if (isfinite(of->began) && of->began < YEAR_9999) {
+	if (of->began >= 0 && over < YEAR_9999) {
 		began = (time_t)of->began;
-		ended = (time_t)(of->began + of->seconds[of->rounds - 1]);
+		ended = (time_t)over;
 		strftime(from, sizeof(from), "%F, %T", localtime(&began));
 		strftime(to, sizeof(to), " to %F, %T %Z", localtime(&ended));
 		if (!strncmp(from, to + strlen(" to "), strlen("2000-01-01")))
@@ -414,8 +476,15 @@ static void print_title(const struct drawing *drawing)
 	}
 	fputs("set label 2 ", out);
 	for (size_t line = 0; line < named; line++) {
+		const char *name = name_of(drawing, line);
+
+		letters += strlen(name);
+		if (line && letters > TITLE_LETTERS) {
+			named = line;
+			break;
+		}
 		fputs(line ? ".', '." : "", out);
-		print_quoted(out, name_of(drawing, line));
+		print_quoted(out, name);
 	}
 	if (drawing->stacked)
 		fputs(".' and its children'", out);
@@ -428,6 +497,11 @@ static void print_title(const struct drawing *drawing)
 	fprintf(out, ".'%s%s%s' at screen %.5f,%.5f left textcolor rgb '%s' noenhanced\n",
 		*of->host && *from ? ", " : "", from, to, (double)LEFT / WIDTH,
 		1 - 40.0 / drawing->height, FAINT);
+}
+
+static double length_of(const struct drawing *drawing)
+{
+	return drawing->of->seconds[drawing->of->rounds - 1] / UNITS[drawing->unit].seconds;
 }
 
 static void print_head(const struct drawing *drawing, const char *file, unsigned int columns)
@@ -451,10 +525,9 @@ static void print_head(const struct drawing *drawing, const char *file, unsigned
 		"maxcols %u samplen 1.5 textcolor rgb '%s'\n",
 		(double)(LEFT - INSET) / WIDTH, 1 - (double)HEAD / drawing->height, columns, INK);
 	fprintf(drawing->out,
-		"set lmargin at screen %.5f\nset rmargin at screen %.5f\nset xrange [0:%.6g]\n"
+		"set lmargin at screen %.5f\nset rmargin at screen %.5f\nset xrange [0:%.10g]\n"
 		"set format x ''\n",
-		(double)LEFT / WIDTH, 1 - (double)RIGHT / WIDTH,
-		drawing->of->seconds[drawing->of->rounds - 1] / UNITS[drawing->unit].seconds);
+		(double)LEFT / WIDTH, 1 - (double)RIGHT / WIDTH, length_of(drawing));
 }
 
 /* Returns how many names of the legend stand side by side. */
@@ -471,32 +544,114 @@ static unsigned int legend_columns(const struct drawing *drawing)
 	return longest ? (unsigned int)longest : 1;
 }
 
+/* The signs of which gnuplot's terminal dumb draws lines of the types from 1 on. */
+static const char SIGNS[] = "*#$%@&=";
+enum { SIGN_COUNT = sizeof(SIGNS) - 1 };
+
+/* Prints the names, each in a line of @columns with its sign before it. */
+static void print_signs(const struct drawing *drawing, unsigned int columns)
+{
+	char cut[PATH_MAX];
+
+	fputs("set print '-'\n", drawing->out);
+	for (size_t line = 0; line < drawing->count; line++) {
+		terminal_cut(name_of(drawing, line), columns - 2, cut, sizeof(cut));
+		fprintf(drawing->out, "print '%c '.", SIGNS[line % SIGN_COUNT]);
+		print_quoted(drawing->out, cut);
+		fputc('\n', drawing->out);
+	}
+}
+
+/* Draws panel @p in signs, below the one before. */
+static void draw_signs(const struct drawing *drawing, size_t p, bool last)
+{
+	FILE *out = drawing->out;
+	double scale = begin_panel(drawing, p, "title");
+
+	fprintf(out, "\nset xlabel '%s'\nset bmargin %d\n", last ? UNITS[drawing->unit].name : "",
+		last ? 3 : 2);
+	/* A point below the axis, as in an image. */
+	fputs("plot $line0 using (0):(-1) with dots", out);
+	for (size_t line = 0; line < drawing->count; line++) {
+		if (has_dashed(drawing, line, p)) {
+			begin_line(drawing, line, PANELS[p].dashed, scale);
+			fputs("steps lt 0", out);
+		}
+		if (drawing->shown[line][PANELS[p].column]) {
+			begin_line(drawing, line, PANELS[p].column, scale);
+			fprintf(out, "steps lt %zu", 1 + line % SIGN_COUNT);
+		}
+	}
+	fputc('\n', out);
+}
+
+/* Draws for the terminal that standard output is. */
+static void draw_on_terminal(const struct drawing *drawing, unsigned int panels)
+{
+	unsigned int rows, columns, row = 0, each;
+
+	terminal_size(&rows, &columns);
+	columns = columns < COLUMNS_MIN ? COLUMNS_MIN : columns;
+	each = rows / panels;
+	each = each < SIGN_ROWS_MIN ? SIGN_ROWS_MIN : each > SIGN_ROWS_MAX ? SIGN_ROWS_MAX : each;
+	fprintf(drawing->out,
+		"set terminal dumb size %u,%u\nset datafile missing '-'\n"
+		"set datafile separator tab\nset border 3\nset tics nomirror\n"
+		"unset key\nset tmargin 1\nset xrange [0:%.10g]\n",
+		columns - 1, each, length_of(drawing));
+	for (size_t line = 0; line < drawing->count; line++)
+		print_block(drawing, line);
+	print_signs(drawing, columns - 1);
+	for (size_t p = 0; p < PANEL_COUNT; p++) {
+		if (is_shown(drawing, p))
+			draw_signs(drawing, p, ++row == panels);
+	}
+}
+
+/* Draws the image that the end of @file names. */
+static void draw_image(struct drawing *drawing, const char *file, unsigned int panels)
+{
+	unsigned int columns = legend_columns(drawing), row = 0;
+	unsigned int names = (unsigned int)drawing->count;
+
+	names += 2 * drawing->stacked; /* others, and its own readers */
+	if (drawing->of->count > 1)
+		drawing->legend = GAP + LEGEND_ROW * ((names - 1) / columns + 1);
+	drawing->height = HEAD + drawing->legend + panels * PANEL + TALLER + FOOT;
+	print_head(drawing, file, columns);
+	fputs("set multiplot\n", drawing->out);
+	for (size_t p = 0; p < PANEL_COUNT; p++) {
+		if (!is_shown(drawing, p))
+			continue;
+		if (row + 1 == panels)
+			fprintf(drawing->out,
+				"set format x '%%g'\nset xlabel '%s' textcolor rgb '%s'\n",
+				UNITS[drawing->unit].name, FAINT);
+		draw_panel(drawing, p, row++);
+	}
+	fputs("unset multiplot\n", drawing->out);
+}
+
 void draw_script(const struct recording *recording, const char *file, bool stacked, FILE *out)
 {
-	struct drawing drawing = {.of = recording, .out = out, .stacked = stacked};
-	unsigned int columns, panels = 0, row = 0;
+	struct drawing drawing = {.of = recording,
+				  .out = out,
+				  .stacked = stacked && recording->count > 1,
+				  .signs = !file};
+	unsigned int panels = 0;
 
 	drawing.directory = directory_of(recording);
 	while (recording->seconds[recording->rounds - 1] < UNITS[drawing.unit].from)
 		drawing.unit++;
 	choose_lines(&drawing);
+	for (size_t line = 0; line < drawing.count; line++) {
+		for (enum column c = 0; c < COLUMN_COUNT; c++)
+			measure(&drawing, line, c);
+	}
 	for (size_t p = 0; p < PANEL_COUNT; p++)
 		panels += is_shown(&drawing, p);
-	columns = legend_columns(&drawing);
-	if (recording->count > 1)
-		drawing.legend = GAP + LEGEND_ROW * (((unsigned int)drawing.count + 2 * stacked -
-						      1) / columns +
-						     1);
-	drawing.height = HEAD + drawing.legend + panels * PANEL + TALLER + FOOT;
-	print_head(&drawing, file, columns);
-	fputs("set multiplot\n", out);
-	for (size_t p = 0; p < PANEL_COUNT; p++) {
-		if (!is_shown(&drawing, p))
-			continue;
-		if (row + 1 == panels)
-			fprintf(out, "set format x '%%g'\nset xlabel '%s' textcolor rgb '%s'\n",
-				UNITS[drawing.unit].name, FAINT);
-		draw_panel(&drawing, p, row++);
-	}
-	fputs("unset multiplot\n", out);
+	if (file)
+		draw_image(&drawing, file, panels);
+	else
+		draw_on_terminal(&drawing, panels);
 }

@@ -13,8 +13,9 @@
 bool draw_can(const char *file);
 
 /*
- * Writes the script that draws @recording as the image that the end of @file names. @stacked: the
- * first limiter is drawn with its children, which are the others.
+ * Writes the script that draws @recording as the image that the end of @file names, or in signs for
+ * the terminal that standard output is, if @file is NULL. @stacked: the first limiter is drawn with
+ * its children, which are the others.
  */
 void draw_script(const struct recording *recording, const char *file, bool stacked, FILE *out);
 

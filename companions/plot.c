@@ -208,10 +208,10 @@ static int run(struct plot *plot)
 
 static void print_usage(void)
 {
-	printf("usage: ratefs plot LIMITER... -o FILE [options]\n"
-	       "       ratefs plot LIMITER --children -o FILE [options]\n"
+	printf("usage: ratefs plot LIMITER... [-o FILE] [options]\n"
+	       "       ratefs plot LIMITER --children [-o FILE] [options]\n"
 	       "       ratefs plot LIMITER... --data [options]\n"
-	       "       ratefs plot --from FILE -o FILE [--children]\n"
+	       "       ratefs plot --from FILE [-o FILE] [--children]\n"
 	       "\n"
 	       "Records what limiters do, and draws it over time: granted tokens, readers that "
 	       "wait,\n"
@@ -220,7 +220,8 @@ static void print_usage(void)
 	       "LIMITER is a directory of a mounted tree.\n"
 	       "\n"
 	       "options:\n"
-	       "    -o FILE             where to; FILE.svg or FILE.png is drawn by gnuplot\n"
+	       "    -o FILE             where to; FILE.svg or FILE.png is drawn by gnuplot;\n"
+	       "                        without it a terminal has it in signs\n"
 	       "    -t SECONDS          for how long (60), or a duration; up to 24h\n"
 	       "    -d SECONDS          time between two samples (1), or a duration; from 10ms\n"
 	       "    --children          with the children of the limiter, stacked\n"
@@ -299,9 +300,9 @@ static int check_samples(const struct plot *plot)
 
 	if (plot->data && plot->from)
 		return wrong("reads what --data writes", "--from");
-	if (!plot->data && !plot->file)
+	if (!plot->data && !plot->file && !isatty(STDOUT_FILENO))
 		return wrong("no file given to draw to", "-o FILE");
-	if (!plot->data && !draw_can(plot->file))
+	if (!plot->data && plot->file && !draw_can(plot->file))
 		return wrong("not an image that can be drawn (.svg or .png)", plot->file);
 	if (recording->interval_ns > recording->time_ns)
 		return wrong("shorter than the time between samples", "-t");

@@ -306,6 +306,58 @@ case_axes_have_whole_steps() {
 	END
 }
 
+case_many_limiters_are_told_apart() {
+	local i
+	waiting_gnuplot
+	: > "$d/go"
+	script "$(for i in {1..64}; do printf 'm%d\\t1\\t7\\t0\n' "$i"; done)"
+	is 'kinds of lines of tokens' "$(sed -n '/^plot/{p;q}' "$d/script" |
+		grep -o 'with steps [^,]*' | sort -u | wc -l)" 64
+	is 'kinds in the legend' "$(grep -o "keyentry with lines [^,]* title" "$d/script" |
+		sort -u | wc -l)" 64
+}
+
+# stack LINE…: likewise, of the first and its children.
+stack() {
+	saved "$@"
+	plot 0 --from "$d/saved" --children -o "$d/image.svg"
+}
+
+case_a_stack_fits_its_axis() {
+	waiting_gnuplot
+	: > "$d/go"
+	stack a'\t1\t1\t0' a/{b,c}'\t1\t9\t0'
+	like 'axis' "$(cat "$d/script")" 'yrange \[0:20\]'
+	like 'layers' "$(cat "$d/script")" $'0\t9\t18\t18\t18'
+	stack a'\t1\t-\t0' a/{1..12}'\t1\t-\t0'
+	is 'children with a colour' "$(grep -c '^\$line' "$d/script")" 10
+	like 'layers without a value' "$(cat "$d/script")" $'0(\t0){11}\n'
+	stack 'a\t1\t7\t0'
+	like 'one without children' "$(cat "$d/script")" "label 2 'a' at"
+	! grep -q keyentry "$d/script" || fail 'it has a legend'
+	stack 'a\t1\t7\t0' 'a/b\t1\t7\t0' 'a/c/b\t1\t7\t0'
+	like 'names' "$(cat "$d/script")" "title 'b',.* title 'c/b'"
+}
+
+case_a_title_has_the_times_if_they_are_known() {
+	local seconds unix wanted
+	waiting_gnuplot
+	: > "$d/go"
+	export TZ=UTC0
+	while read -r seconds unix wanted; do
+		printf 'limiter\tseconds\tunix_time\na\t%s\t%s\n' "$seconds" "$unix" > "$d/saved"
+		plot 0 --from "$d/saved" -o "$d/image.svg"
+		is "title of $seconds s until $unix" "$(sed -nE \
+			"s/^set label 3 ''.'(.*)' at .*/\\1/p" "$d/script")" "$wanted"
+	done <<- 'END'
+		5 5 1970-01-01, 00:00:00 to 00:00:05 UTC
+		20 86410 1970-01-01, 23:59:50 to 1970-01-02, 00:00:10 UTC
+		1e18 0
+		1e18 1e18
+		5 1e18
+	END
+}
+
 case_the_unit_of_time_suits_the_recording() {
 	local seconds unit
 	waiting_gnuplot
@@ -423,6 +475,18 @@ on_screen() {
 case_signals_end_the_recording_and_it_is_drawn() {
 	fake
 	on_screen draws_on_signals "$f"
+}
+
+case_without_a_file_a_terminal_has_it_in_signs() {
+	fake
+	sed -i 's/max/50/' "$f/stat"
+	on_screen draws_in_signs "$f"
+}
+
+case_limiters_of_a_terminal_have_the_signs_of_their_names() {
+	saved m{1,2,3,4,5,6,7,8}'\t1\t-\t0'
+	sed -i 's/m\([1-8]\)\t1\t-/m\1\t1\t\1/' "$d/saved"
+	on_screen draws_many_in_signs "$d/saved"
 }
 
 case_the_progress_fits_the_terminal() {

@@ -277,4 +277,30 @@ def announces_a_long_wait(binary, path):
         check("exit status", screen.end(), 0)
 
 
+def draws_in_signs(binary, path):
+    for columns in (40, 100):
+        screen = Screen(binary, "plot", path, "-t", "1h", "-d", "50ms", columns=columns)
+        screen.expect("1 of 3600 s")
+        screen.text = ""
+        screen.send("\x03")
+        check("status", screen.end(), 0)
+        picture = screen.text[screen.text.index("\r* ") + 1:]
+        for words in ("* fake\r\n", "tokens granted a second", "readers that wait", " seconds "):
+            check(words, picture.count(words), 1)
+        for sign in ("+.", "*"):
+            check("line of " + sign, bool(re.search(f"[{sign}]{{9}}", picture)), True)
+        check("widest line", max(map(len, re.split(r"[\r\f]\n?", picture))), columns - 1)
+
+
+def draws_many_in_signs(binary, path):
+    screen = Screen(binary, "plot", "--from", path, rows=60)
+    check("status", screen.end(), 0)
+    lines = re.split(r"[\r\f]\n?", screen.text)
+    check("names", [line for line in lines if re.fullmatch(r". m\d", line)],
+          [f"{sign} m{i + 1}" for i, sign in enumerate("*#$%@&=*")])
+    panel = lines[:next(i for i, line in enumerate(lines) if "readers that wait" in line)]
+    drawn = [match[1] for line in panel if (match := re.search(r"([*#$%@&=])\1{20}", line))]
+    check("signs from above", drawn[:7], list("*=&@%$#"))
+
+
 globals()[sys.argv[1]](*sys.argv[2:])
