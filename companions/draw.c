@@ -5,12 +5,13 @@
  * as pauses where there were none, is left out.
  */
 #include "companions/draw.h"
-#include "companions/terminal.h"
+#include "companions/cells.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
 	WIDTH = 960,
@@ -555,7 +556,7 @@ static void print_signs(const struct drawing *drawing, unsigned int columns)
 
 	fputs("set print '-'\n", drawing->out);
 	for (size_t line = 0; line < drawing->count; line++) {
-		terminal_cut(name_of(drawing, line), columns - 2, cut, sizeof(cut));
+		cells_slice(name_of(drawing, line), 0, columns - 2, cut, sizeof(cut));
 		fprintf(drawing->out, "print '%c '.", SIGNS[line % SIGN_COUNT]);
 		print_quoted(drawing->out, cut);
 		fputc('\n', drawing->out);
@@ -590,7 +591,7 @@ static void draw_on_terminal(const struct drawing *drawing, unsigned int panels)
 {
 	unsigned int rows, columns, row = 0, each;
 
-	terminal_size(&rows, &columns);
+	cells_of_terminal(STDOUT_FILENO, &rows, &columns);
 	columns = columns < COLUMNS_MIN ? COLUMNS_MIN : columns;
 	each = rows / panels;
 	each = each < SIGN_ROWS_MIN ? SIGN_ROWS_MIN : each > SIGN_ROWS_MAX ? SIGN_ROWS_MAX : each;

@@ -1,5 +1,6 @@
 /* holders - the partitions or pieces of a limiter, by host, see holders.h. */
 #include "companions/holders.h"
+#include "companions/sample.h"
 
 #include "core/values/quantity.h"
 
@@ -9,6 +10,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,10 +204,36 @@ static void add_up(const struct share *share, size_t count, double *rate, double
 	}
 }
 
+/* Draws which of @all leaves the @count of @share are, a sign for some of them. */
+static void draw_map(const struct share *share, size_t count, unsigned int all,
+		     char map[HOLDERS_SIGNS + 1])
+{
+	unsigned int signs = all < HOLDERS_SIGNS ? all : HOLDERS_SIGNS;
+
+	for (unsigned int sign = 0; sign < signs; sign++) {
+		uint64_t first = (uint64_t)sign * all / signs;
+		uint64_t end = (uint64_t)(sign + 1) * all / signs, held = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			uint64_t from = share[i].first > first ? share[i].first : first;
+			uint64_t to = share[i].last < end ? share[i].last + 1ULL : end;
+
+			held += !share[i].reserve && to > from ? to - from : 0;
+		}
+		map[sign] = held == end - first ? '#' : held ? '+' : '.';
+	}
+	map[signs] = '\0';
+}
+
 static int group(const struct shares *shares, struct holders *holders)
 {
 	double all_rate, all_leaves, leaves;
+	unsigned int end = 0;
 
+	for (size_t i = 0; i < shares->count; i++) {
+		if (!shares->all[i].reserve && shares->all[i].last >= end)
+			end = shares->all[i].last + 1;
+	}
 	add_up(shares->all, shares->count, &all_rate, &all_leaves);
 	for (size_t i = 0; i < shares->count;) {
 		struct holder *holder = &holders->all[holders->count];
@@ -219,6 +247,7 @@ static int group(const struct shares *shares, struct holders *holders)
 		holders->count++;
 		holder->count = print_runs(&shares->all[i], shares->count - i, out);
 		add_up(&shares->all[i], holder->count, &holder->rate, &leaves);
+		draw_map(&shares->all[i], holder->count, end, holder->map);
 		holder->share = isfinite(all_rate) && all_rate > 0 ? holder->rate / all_rate
 								   : leaves / all_leaves;
 		i += holder->count;
@@ -235,8 +264,7 @@ int holders_read(const char *mountpoint, const char *path, struct holders *holde
 	int err = -ENAMETOOLONG;
 
 	*holders = (struct holders){0};
-	if ((size_t)snprintf(directory, sizeof(directory), "%s/%s/partitions", mountpoint, path) <
-	    sizeof(directory))
+	if (sample_path(mountpoint, path, "partitions", directory))
 		err = read_shares(directory, &shares);
 	if (!err && shares.count) {
 		qsort(shares.all, shares.count, sizeof(*shares.all), compare);

@@ -6,12 +6,16 @@
 
 #include <stddef.h>
 
+enum { HOLDERS_SIGNS = 32 };
+
 struct holder {
 	char *name;	  /* owned; empty: free parts; HOLDER_GONE: those of hosts that are gone */
 	size_t count;	  /* of partitions or pieces */
 	char *partitions; /* owned; `0-4 7 r2` */
-	double rate;	  /* tokens a second; infinity: `max`; not a number: it is not told */
-	double share;	  /* 0 to 1: of the rate or, if that is no number above 0, of the leaves */
+	/* Of each 32nd of the leaves, or of each leaf: `#` all of it, `+` a part, `.` none. */
+	char map[HOLDERS_SIGNS + 1];
+	double rate;  /* tokens a second; infinity: `max`; not a number: it is not told */
+	double share; /* 0 to 1: of the rate or, if that is no number above 0, of the leaves */
 };
 
 #define HOLDER_GONE "(host is gone)" /* no host is called so */

@@ -1,6 +1,6 @@
 /* mounted - the limiters of a mounted tree, see mounted.h. */
 #include "companions/mounted.h"
-#include "companions/terminal.h"
+#include "companions/cells.h"
 
 #include "fs/local/store.h"
 #include "fs/mount/node.h"
@@ -26,9 +26,9 @@ static void list_mount(FILE *list, const struct mntent *mount)
 {
 	char shown[2 * PATH_MAX];
 
-	terminal_cut(mount->mnt_dir, UINT_MAX, shown, sizeof(shown));
+	cells_slice(mount->mnt_dir, 0, UINT_MAX, shown, sizeof(shown));
 	fprintf(list, "\n    %s", shown);
-	terminal_cut(mount->mnt_fsname, UINT_MAX, shown, sizeof(shown));
+	cells_slice(mount->mnt_fsname, 0, UINT_MAX, shown, sizeof(shown));
 	fprintf(list, "  (%s)", shown);
 }
 

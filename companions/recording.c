@@ -1,7 +1,7 @@
 /* recording - samples of some limiters, see recording.h. */
 #include "companions/recording.h"
+#include "companions/cells.h"
 #include "companions/companion.h"
-#include "companions/terminal.h"
 
 #include "core/values/quantity.h"
 
@@ -17,11 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { COLUMNS_DEFAULT = 80 };
 
 static volatile sig_atomic_t ended; /* by a signal */
 
@@ -74,10 +71,10 @@ static void take_signals(sigset_t *ours)
 /* Returns how many cells a line on the terminal has that does not wrap. */
 static unsigned int line_cells(void)
 {
-	struct winsize size;
-	bool known = !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col;
+	unsigned int rows, columns;
 
-	return (known ? size.ws_col : COLUMNS_DEFAULT) - 1U;
+	cells_of_terminal(STDERR_FILENO, &rows, &columns);
+	return columns - 1;
 }
 
 /* Shows for how long it has been recorded, in place of what was shown before. */
@@ -87,13 +84,13 @@ static void show_progress(const struct recording *recording, uint64_t time_ns)
 	char called[NAME_MAX + 1], text[2 * NAME_MAX], line[2 * NAME_MAX];
 
 	if (recording->count == 1)
-		terminal_cut(slash ? slash + 1 : path, NAME_MAX, called, sizeof(called));
+		cells_slice(slash ? slash + 1 : path, 0, NAME_MAX, called, sizeof(called));
 	else
 		snprintf(called, sizeof(called), "%zu limiters", recording->count);
 	snprintf(text, sizeof(text), "recording %s: %" PRIu64 " of %g s, %s", called,
 		 time_ns / NSEC_PER_SEC, (double)recording->time_ns / NSEC_PER_SEC,
 		 recording->hint);
-	terminal_cut(text, line_cells(), line, sizeof(line));
+	cells_slice(text, 0, line_cells(), line, sizeof(line));
 	fprintf(stderr, "\r%s", line);
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BUFFER_BYTES = 1 << 16, AT_ONCE = 64 };
 
@@ -212,6 +213,28 @@ void sample_page_free(struct page *page)
 		free(page->all[i].path);
 	free(page->all);
 	*page = (struct page){0};
+}
+
+const char *sample_path(const char *mountpoint, const char *limiter, const char *file,
+			char path[PATH_MAX])
+{
+	unsigned int byte;
+	char *from, *to;
+
+	if ((size_t)snprintf(path, PATH_MAX, "%s/%s/%s", mountpoint, limiter, file) >= PATH_MAX)
+		return NULL;
+	from = to = path + strlen(mountpoint);
+	/* A name may also have these letters. */
+	if (!strstr(from, "\\x") || !access(path, F_OK))
+		return path;
+	while (*from) {
+		bool escaped = sscanf(from, "\\x%2x", &byte) == 1 && byte > 0x7f && byte <= 0xff;
+
+		*to++ = escaped ? (char)byte : *from;
+		from += escaped ? 4 : 1;
+	}
+	*to = '\0';
+	return path;
 }
 
 const struct sample *sample_page_find(const struct page *page, const char *path)

@@ -4,6 +4,7 @@
 #ifndef RATEFS_COMPANIONS_SAMPLE_H
 #define RATEFS_COMPANIONS_SAMPLE_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,6 +47,13 @@ int sample_read(const char *limiter, struct sample *sample);
  */
 int sample_page_read(const char *mountpoint, struct page *page);
 void sample_page_free(struct page *page);
+
+/*
+ * Finds @file of the limiter that `metrics` calls @limiter, which has bytes of a name as \xNN where
+ * they are no UTF-8. Returns @path, or NULL where that is too long.
+ */
+const char *sample_path(const char *mountpoint, const char *limiter, const char *file,
+			char path[PATH_MAX]);
 
 /* Finds the sample of @path. NULL: there is none. */
 const struct sample *sample_page_find(const struct page *page, const char *path);

@@ -1,6 +1,7 @@
 /*
  * top - the limiters of a tree and what they do, refreshed each second; or once, as text.
  */
+#include "companions/cells.h"
 #include "companions/companion.h"
 #include "companions/mounted.h"
 #include "companions/terminal.h"
@@ -13,7 +14,6 @@
 #include <getopt.h>
 #include <limits.h>
 #include <locale.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,28 +31,33 @@ struct top {
 	uint64_t count; /* refreshes, 0: no end */
 };
 
-/* Takes the current counts; the former ones become those before. 0, or -1 with errno. */
-static int refresh_screen(struct view *view)
+static int fail(const struct view *view, int err)
 {
-	struct page now;
-	int err = sample_page_read(view->mountpoint, &now);
+	char shown[PATH_MAX];
 
+	cells_slice(view->mountpoint, 0, UINT_MAX, shown, sizeof(shown));
 	errno = -err;
-	if (err)
-		return -1;
-	sample_page_free(&view->before);
-	view->before = view->now;
-	view->now = now;
-	return 0;
+	if (err == -ENOENT || err == -ENOTDIR)
+		warnx("%s: not a mounted tree: it has no file metrics", shown);
+	else
+		warn("%s", shown);
+	return EXIT_FAILURE;
 }
 
-static int fail(const struct view *view)
+static void print_line(const struct view_line *line)
 {
-	if (errno == ENOENT || errno == ENOTDIR)
-		warnx("%s: not a mounted tree: it has no file metrics", view->mountpoint);
-	else
-		warn("%s", view->mountpoint);
-	return EXIT_FAILURE;
+	puts(line->text);
+}
+
+/* Returns the columns of a text: as COLUMNS says, if it does. */
+static unsigned int text_columns(void)
+{
+	const char *text = getenv("COLUMNS");
+	uint64_t columns;
+
+	if (!text || count_parse(text, &columns) || !columns)
+		return VIEW_COLUMNS_DEFAULT;
+	return columns < VIEW_COLUMNS_MAX ? (unsigned int)columns : VIEW_COLUMNS_MAX;
 }
 
 static int run_plain(struct top *top)
@@ -60,121 +65,38 @@ static int run_plain(struct top *top)
 	struct timespec interval = {.tv_sec = (time_t)(top->interval_ns / NSEC_PER_SEC),
 				    .tv_nsec = (long)(top->interval_ns % NSEC_PER_SEC)};
 
+	int err;
+
 	top->view.plain = true;
-	if (refresh_screen(&top->view))
-		return fail(&top->view);
+	top->view.put = print_line;
+	top->view.width = text_columns();
 	for (uint64_t i = 0; i < (top->count ? top->count : 1); i++) {
 		nanosleep(&interval, NULL);
-		if (refresh_screen(&top->view))
-			return fail(&top->view);
+		err = view_refresh(&top->view);
+		if (err)
+			return fail(&top->view, err);
 		if (i)
 			putchar('\n');
-		view_print(&top->view, stdout);
+		view_draw(&top->view);
 		if (fflush(stdout))
-			return fail(&top->view);
+			return fail(&top->view, -errno);
 	}
 	return EXIT_SUCCESS;
 }
 
-static void draw_screen(struct view *view)
+static int run(struct top *top, bool plain)
 {
-	size_t length;
-	char *text;
-	FILE *out = open_memstream(&text, &length);
+	int err = view_refresh(&top->view);
 
-	if (!out)
-		return;
-	terminal_size(&view->rows, &view->columns);
-	view_print(view, out);
-	if (!fclose(out))
-		terminal_show(text, length ? length - 1 : 0); /* no newline: nothing scrolls */
-	free(text);
-}
-
-static void scroll_view(struct view *view, long by)
-{
-	long top = (long)view->top + by, last = (long)view->now.count - 1;
-
-	top = top > last ? last : top;
-	view->top = (unsigned int)(top < 0 ? 0 : top);
-}
-
-/* Acts on a key. False: it is the end. */
-static bool take_key(struct view *view, int key)
-{
-	long page = view->rows / 2;
-	int column = view_column_of_key(key);
-
-	if (column >= 0) {
-		view->reversed = (size_t)column == view->sort && !view->reversed;
-		view->sort = (size_t)column;
-		return true;
-	}
-	switch (key) {
-	case 'q':
-	case KEY_END:
-		return false;
-	case '\t':
-		view->holders = !view->holders;
-		view->top = 0;
-		break;
-	case 'k':
-	case KEY_UP:
-		scroll_view(view, -1);
-		break;
-	case 'j':
-	case KEY_DOWN:
-		scroll_view(view, 1);
-		break;
-	case KEY_PAGE_UP:
-		scroll_view(view, -page);
-		break;
-	case KEY_PAGE_DOWN:
-		scroll_view(view, page);
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
-/* Draws and takes keys until it is time for the next refresh; false: it is the end. */
-static bool wait_for_refresh(struct top *top, uint64_t until_ns)
-{
-	int key;
-
-	do {
-		draw_screen(&top->view);
-		key = terminal_key(until_ns);
-		if (key && !take_key(&top->view, key))
-			return false;
-	} while (key);
-	return true;
-}
-
-static int run_on_terminal(struct top *top)
-{
-	uint64_t shown = 0;
-	bool goes_on;
-	int error;
-
-	if (refresh_screen(&top->view))
-		return fail(&top->view);
-	if (terminal_open()) {
-		warn("no terminal");
+	if (!err && !plain)
+		err = terminal_watch(&top->view, top->interval_ns, top->count);
+	if (err == -ENOSYS) {
+		warnx("built without ncurses (-Dtop=disabled): there is only 'ratefs top -b'");
 		return EXIT_FAILURE;
 	}
-	do {
-		goes_on = wait_for_refresh(top, top->view.now.at_ns + top->interval_ns) &&
-			  (!top->count || ++shown < top->count);
-		error = goes_on && refresh_screen(&top->view) ? errno : 0;
-	} while (goes_on && (!error || error == EINTR));
-	terminal_close();
-	/* A user that asked for the end is to see that it came of it. */
-	if (terminal_signal())
-		raise(terminal_signal());
-	errno = error;
-	return error ? fail(&top->view) : EXIT_SUCCESS;
+	if (err == -ENOTTY || (!err && plain))
+		return run_plain(top);
+	return err ? fail(&top->view, err) : EXIT_SUCCESS;
 }
 
 static void print_usage(void)
@@ -188,16 +110,14 @@ static void print_usage(void)
 	       "    -b                  print a table and exit, as if there was no terminal\n"
 	       "    -n N                N tables, then exit\n"
 	       "    -d DURATION         time between two tables (1s), 100ms to 1h\n"
-	       "    -s COLUMN           sort by granted (default), rate, waiting, throttled,\n"
-	       "                        share, min, refused, below or limiter\n"
+	       "    -s COLUMN           sort by granted (default), rate, use, waiting, share,\n"
+	       "                        below, throttled, refused, min or limiter\n"
 	       "    -p                  who holds which share\n"
 	       "    -h, --help          print this\n"
 	       "\n"
 	       "keys:\n"
-	       "    q                   quit\n"
-	       "    TAB                 the other table: who holds which share\n"
-	       "    g r w t s m f b n   sort by a column, and again to turn the order round\n"
-	       "    arrows, j, k        scroll\n");
+	       "%s",
+	       VIEW_KEYS_TEXT);
 }
 
 static int wrong(const char *what, const char *argument)
@@ -230,7 +150,7 @@ static int take_option(struct top *top, int option, bool *plain)
 		top->view.sort = (size_t)column;
 		return 0;
 	case 'p':
-		top->view.holders = true;
+		top->view.table = VIEW_HOLDERS;
 		return 0;
 	default:
 		return companion_usage();
@@ -263,7 +183,7 @@ int top_main(int argc, char *argv[])
 	top.view.mountpoint = optind < argc ? argv[optind] : mounted_find(only);
 	if (!top.view.mountpoint)
 		return EXIT_FAILURE;
-	status = plain ? run_plain(&top) : run_on_terminal(&top);
+	status = run(&top, plain);
 	view_free(&top.view);
 	return status;
 }

@@ -98,7 +98,7 @@ case_the_only_mount_needs_no_name() {
 	bare 1 serve -l "$d/socket"
 	start -o host=here
 	bare 0 top -b
-	like 'first line' "$(head -n 1 "$d/out")" 'host here'
+	like 'first line' "$(head -n 1 "$d/out")" '^here  '
 	bare 1 apply "$d/file"
 	is rate "$(cat "$m/orders/rate")" 5/s
 	bare 0 save

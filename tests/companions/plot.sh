@@ -469,7 +469,7 @@ case_a_mount_point_is_no_limiter() {
 
 # on_screen SCENARIO PATH: of screen.py, in $d.
 on_screen() {
-	(cd "$d" && timeout 50 python3 "$CASES/screen.py" "$1" "$RATEFS" "$2")
+	(cd "$d" && timeout 50 /usr/bin/python3 "$CASES/screen.py" "$1" "$RATEFS" "$2")
 }
 
 case_signals_end_the_recording_and_it_is_drawn() {

@@ -633,7 +633,7 @@ case_on_a_terminal_a_long_wait_is_announced() {
 	echo 2 > "$f/take/2"
 	echo 4.999 > "$f/eta/2"
 	echo 5.000 > "$f/eta/1"
-	python3 "$CASES/screen.py" announces_a_long_wait "$RATEFS" "$f"
+	/usr/bin/python3 "$CASES/screen.py" announces_a_long_wait "$RATEFS" "$f"
 }
 
 case_a_long_wait_is_told() {
@@ -709,7 +709,7 @@ case_a_quota_alone_says_nothing_of_how_it_went() {
 
 case_the_terminal_interrupts_the_command_once() {
 	fake
-	python3 "$CASES/screen.py" interrupt_once "$RATEFS" "$f"
+	/usr/bin/python3 "$CASES/screen.py" interrupt_once "$RATEFS" "$f"
 }
 
 case_a_path_that_is_no_limiter_is_refused() {
