@@ -31,6 +31,7 @@ static const struct companion COMPANIONS[] = {
 	{"help", (char[]){"ratefs help"}, help_main},
 	{"pipe", (char[]){"ratefs pipe"}, pipe_main},
 	{"plot", (char[]){"ratefs plot"}, plot_main},
+	{"rm", (char[]){"ratefs rm"}, rm_main},
 	{"run", (char[]){"ratefs run"}, run_main},
 	{"save", (char[]){"ratefs save"}, save_main},
 	{"serve", (char[]){"ratefs serve"}, serve_main},

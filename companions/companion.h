@@ -28,6 +28,7 @@ int apply_main(int argc, char *argv[]);
 int check_main(int argc, char *argv[]);
 int pipe_main(int argc, char *argv[]);
 int plot_main(int argc, char *argv[]);
+int rm_main(int argc, char *argv[]);
 int run_main(int argc, char *argv[]);
 int save_main(int argc, char *argv[]);
 int serve_main(int argc, char *argv[]);

@@ -98,12 +98,13 @@ uint64_t home_retry_max(const char *home)
 	return has_one ? most_ns : BACKOFF_TIME_MAX_NS;
 }
 
-void home_explain(const char *limiter, char reason[ERROR_TEXT])
+void home_explain(const char *limiter, int error, char reason[ERROR_TEXT])
 {
 	char directory[PATH_MAX], *slash = directory;
+	bool is_told = error == EBUSY || error == EHOSTUNREACH || error == ETIMEDOUT;
 	int err = -ENOENT, file;
 
-	if (!realpath(limiter, directory))
+	if (!is_told || !realpath(limiter, directory))
 		directory[0] = '\0';
 	/* A limiter has no file of that name: the first above it that has one is the top. */
 	while (err && (slash = strrchr(directory, '/')) && slash != directory) {
@@ -118,5 +119,5 @@ void home_explain(const char *limiter, char reason[ERROR_TEXT])
 		reason[0] = '\0';
 	reason[strcspn(reason, "\n")] = '\0';
 	if (!*reason)
-		snprintf(reason, ERROR_TEXT, "%s", strerror(EBUSY));
+		snprintf(reason, ERROR_TEXT, "%s", strerror(error));
 }

@@ -30,9 +30,9 @@ void home_rate(const char *home, struct settings *settings);
 uint64_t home_retry_max(const char *home);
 
 /*
- * Finds why a reader of @limiter that may wait for any time was refused a moment ago: the sentence
- * in last_error of its tree, or strerror() of EBUSY.
+ * Finds why something with @limiter was refused a moment ago with @error, an errno: the sentence in
+ * last_error of its tree, if that is one of which the daemon says more, or strerror().
  */
-void home_explain(const char *limiter, char reason[ERROR_TEXT]);
+void home_explain(const char *limiter, int error, char reason[ERROR_TEXT]);
 
 #endif

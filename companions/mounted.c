@@ -66,9 +66,10 @@ static bool are_together(int a, int b)
 {
 	struct statx of_a, of_b;
 
-	return !statx(a, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &of_a) &&
-	       !statx(b, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &of_b) &&
-	       of_a.stx_dev_major == of_b.stx_dev_major && of_a.stx_dev_minor == of_b.stx_dev_minor;
+	return !statx(a, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &of_a) &&
+	       !statx(b, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &of_b) &&
+	       of_a.stx_mnt_id == of_b.stx_mnt_id && of_a.stx_dev_major == of_b.stx_dev_major &&
+	       of_a.stx_dev_minor == of_b.stx_dev_minor;
 }
 
 int mounted_enter(int directory, const char *name)

@@ -24,8 +24,8 @@ const char *mounted_find(char mountpoint[PATH_MAX]);
 int mounted_open(const char *mountpoint);
 
 /*
- * Opens directory @name in @directory: a descriptor or -errno; -EXDEV where another file system is
- * mounted on it.
+ * Opens directory @name in @directory: a descriptor or -errno; -EXDEV where something is mounted on
+ * it.
  */
 int mounted_enter(int directory, const char *name);
 

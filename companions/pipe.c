@@ -99,7 +99,7 @@ static void tell_refusal(const struct copy *copy, int err)
 	char reason[ERROR_TEXT];
 
 	if (err == EBUSY)
-		home_explain(copy->limiter, reason);
+		home_explain(copy->limiter, EBUSY, reason);
 	else
 		snprintf(reason, sizeof(reason), "%s", strerror(err));
 	warnx("%s: no tokens: %s", copy->limiter, reason);

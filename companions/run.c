@@ -116,7 +116,7 @@ static int take_tokens(const struct job *job)
 		return STATUS_LATE;
 	}
 	if (got < 0 && error == EBUSY) {
-		home_explain(job->limiter, reason);
+		home_explain(job->limiter, EBUSY, reason);
 		warnx("%s: no tokens: %s", job->limiter, reason);
 		return STATUS_LATE;
 	}
@@ -193,7 +193,7 @@ static int take_slot(const struct job *job, uint64_t began_ns, int *status)
 	else if (job->within)
 		duration_print(job->within_ns, reason);
 	else
-		home_explain(job->limiter, reason);
+		home_explain(job->limiter, EBUSY, reason);
 	if (*status == STATUS_LATE && job->within)
 		warnx("%s: no slot within %s", job->limiter, reason);
 	else if (*status == STATUS_LATE)

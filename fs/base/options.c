@@ -91,6 +91,7 @@ void options_usage(const char *program)
 	       "it went\n"
 	       "    ratefs pipe LIMITER              copy input to output, a token a byte\n"
 	       "    ratefs top [MOUNTPOINT]          what the limiters do, live\n"
+	       "    ratefs rm [-r] LIMITER...        remove limiters, with -r those in them, too\n"
 	       "    ratefs serve [MOUNTPOINT]        give tokens to HTTP clients, such as proxies\n"
 	       "    ratefs plot LIMITER -o FILE      the same over time, drawn by gnuplot\n"
 	       "    ratefs check FILE                what is wrong in a file for config=FILE\n"
@@ -262,7 +263,7 @@ static int check_source(struct options *options)
 			return kinds[i].check(options, options->source + length);
 	}
 	return wrong("not a source (local, local:DIR or zk://HOST:PORT/PATH) or command (apply, "
-		     "check, pipe, plot, run, save, serve, simulate or top)",
+		     "check, pipe, plot, rm, run, save, serve, simulate or top)",
 		     options->source);
 }
 

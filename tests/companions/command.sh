@@ -3,7 +3,7 @@
 
 case_the_daemon_names_its_companions() {
 	local name
-	for name in apply check pipe plot run save serve simulate top; do
+	for name in apply check pipe plot rm run save serve simulate top; do
 		"$RATEFS" --help | grep -qE "^    ratefs $name " || fail "$name is not in the help"
 		"$RATEFS" $name --help | grep -q "^usage: ratefs $name " ||
 			fail "$name is not reached"
@@ -152,7 +152,8 @@ case_words_are_completed() {
 	mkdir "$d/here" && cd "$d/here"
 	mkdir -p orders/batch && touch orders.ini
 	like complete "$(complete -p ratefs)" '_ratefs ratefs'
-	offers ratefs r run
+	offers ratefs r 'rm run'
+	offers ratefs ru run
 	offers ratefs l local
 	offers ratefs v version
 	offers ratefs help pi pipe
@@ -180,6 +181,7 @@ case_words_are_completed() {
 	offers ratefs run orders --unit a = b -- readlin readlink
 	offers ratefs run orders cat -- o 'orders orders.ini'
 	offers ratefs pipe o orders
+	offers ratefs rm -r orders o orders
 	offers ratefs top o orders
 	offers ratefs top -s w waiting
 	offers ratefs plot orders -o orders. orders.ini
@@ -209,7 +211,7 @@ case_the_options_that_are_completed_are_those_of_the_help() {
 		"$(options)"
 	is 'mount options' "$(tr ' ' '\n' <<< "$_ratefs_mount_options" | sort)" \
 		"$("$RATEFS" --help | sed -nE 's/^    -o ([a-z_]+=?).*/\1/p' | sort)"
-	for name in apply check pipe plot run save serve simulate top; do
+	for name in apply check pipe plot rm run save serve simulate top; do
 		is "options of $name" "$(tr ' ' '\n' <<< "${_ratefs_options[$name]}" | sort)" \
 			"$(options $name)"
 	done

@@ -1,0 +1,236 @@
+/*
+ * rm - removes limiters, and with -r those below them first; nothing else has rmdir(2) done to it.
+ */
+#include "companions/companion.h"
+#include "companions/home.h"
+#include "companions/mounted.h"
+
+#include "fs/mount/mounts.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* An argument's limiter, and where in it the work is. */
+struct removal {
+	const char *given;
+	int given_bytes;      /* without slashes at its end */
+	char path[PATH_TEXT]; /* of a limiter below @given; "": that one */
+	bool recursive;
+	bool failed; /* something stays */
+};
+
+static void complain(struct removal *removal, const char *why)
+{
+	warnx("%.*s%s%s: %s", removal->given_bytes, removal->given, *removal->path ? "/" : "",
+	      removal->path, why);
+	removal->failed = true;
+}
+
+/* Says why @err refused the limiter @name in @directory. */
+static void explain(struct removal *removal, int directory, const char *name, int err)
+{
+	char path[PATH_MAX + PATH_TEXT], reason[ERROR_TEXT];
+	static const char whose[] = "; its waiters and holders say whose";
+	struct mounted_names below = {.count = 0};
+	int limiter = err == -EBUSY ? mounted_enter(directory, name) : -1;
+	bool has_some;
+
+	if (limiter >= 0) {
+		(void)mounted_list(limiter, &below);
+		close(limiter);
+	}
+	has_some = below.count;
+	mounted_names_free(&below);
+	if (has_some) {
+		complain(removal, removal->recursive ? "it has limiters in it again"
+						     : "it has limiters in it; -r removes them");
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/%s", removal->given, removal->path);
+	home_explain(path, -err, reason);
+	if (err == -EBUSY && strcmp(reason, strerror(EBUSY)) != 0)
+		snprintf(reason + strlen(reason), sizeof(reason) - strlen(reason), "%s", whose);
+	complain(removal, reason);
+}
+
+/*
+ * Opens @name in @directory, if that is a limiter: keys, partitions and the top have no settings. A
+ * descriptor or -errno; -ENOTDIR: it is none.
+ */
+static int open_limiter(int directory, const char *name)
+{
+	int opened = mounted_enter(directory, name);
+	struct stat config;
+	uid_t user;
+
+	if (opened == -ELOOP || opened == -EXDEV)
+		return -ENOTDIR;
+	if (opened < 0)
+		return opened;
+	if (!mounts_find_user(opened, &user) &&
+	    !fstatat(opened, "config", &config, AT_SYMLINK_NOFOLLOW) && S_ISREG(config.st_mode))
+		return opened;
+	close(opened);
+	return -ENOTDIR;
+}
+
+static bool remove_below(struct removal *removal, int limiter);
+
+/* Removes @name, whose directory @limiter is, from @directory. False after a message. */
+static bool remove_limiter(struct removal *removal, int directory, const char *name, int limiter)
+{
+	if (removal->recursive && !remove_below(removal, limiter))
+		return false;
+	/* One that was removed meanwhile is what was wanted. */
+	if (!unlinkat(directory, name, AT_REMOVEDIR) || errno == ENOENT)
+		return true;
+	explain(removal, directory, name, -errno);
+	return false;
+}
+
+static bool remove_child(struct removal *removal, int directory, const char *name)
+{
+	int length = mounted_append(removal->path, name), child;
+	bool done = false;
+
+	if (length < 0) {
+		complain(removal, strerror(-length));
+		return false;
+	}
+	child = mounted_enter(directory, name);
+	if (child >= 0) {
+		done = remove_limiter(removal, directory, name, child);
+		close(child);
+	} else if (child == -ENOENT) {
+		done = true;
+	} else {
+		complain(removal,
+			 child == -EXDEV ? "something is mounted on it" : strerror(-child));
+	}
+	removal->path[length] = '\0';
+	return done;
+}
+
+/* Removes all limiters in @limiter that can be; false: some cannot. DEPTH_MAX deep at most. */
+static bool remove_below(struct removal *removal, int limiter)
+{
+	struct mounted_names names;
+	int err = mounted_list(limiter, &names);
+	bool all = !err;
+
+	if (err)
+		complain(removal, strerror(-err));
+	for (size_t i = 0; i < names.count; i++)
+		all = remove_child(removal, limiter, names.all[i]) && all;
+	mounted_names_free(&names);
+	return all;
+}
+
+/*
+ * Opens the directory in which the last name of @path is, and cuts that off as @name. A descriptor
+ * or -errno.
+ */
+static int open_above(char *path, const char **name)
+{
+	char *slash = strrchr(path, '/');
+	const char *above = path;
+	int opened;
+
+	*name = slash ? slash + 1 : path;
+	if (!slash)
+		above = ".";
+	else if (slash == path)
+		above = "/";
+	else
+		*slash = '\0';
+	opened = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return opened < 0 ? -errno : opened;
+}
+
+static bool is_name(const char *name)
+{
+	return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* Removes the limiter that is given. False after a message. */
+static bool remove_given(const char *given, bool recursive)
+{
+	struct removal removal = {.given = given, .recursive = recursive};
+	size_t length = strlen(given);
+	char *path;
+	const char *name = "";
+	int directory, limiter;
+
+	while (length > 1 && given[length - 1] == '/')
+		length--;
+	removal.given_bytes = (int)length;
+	path = strndup(given, length);
+	directory = path ? open_above(path, &name) : -ENOMEM;
+	limiter = directory;
+	if (directory >= 0)
+		limiter = is_name(name) ? open_limiter(directory, name) : -ENOTDIR;
+	if (limiter == -ENOTDIR)
+		complain(&removal, "not a limiter of a mounted tree");
+	else if (limiter < 0)
+		complain(&removal, strerror(-limiter));
+	else
+		(void)remove_limiter(&removal, directory, name, limiter);
+	if (directory >= 0 && limiter >= 0)
+		close(limiter);
+	if (directory >= 0)
+		close(directory);
+	free(path);
+	return !removal.failed;
+}
+
+static void print_usage(void)
+{
+	printf("usage: ratefs rm [options] LIMITER...\n"
+	       "\n"
+	       "Removes limiters: such as have no limiters in them, or with -r those, too.\n"
+	       "The exit status is 1 if one stays.\n"
+	       "\n"
+	       "options:\n"
+	       "    -r                  with all limiters below it, the deepest first\n"
+	       "    -h, --help          print this\n");
+}
+
+int rm_main(int argc, char *argv[])
+{
+	static const struct option options[] = {
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	bool recursive = false;
+	int option, status = EXIT_SUCCESS;
+
+	while ((option = getopt_long(argc, argv, "rh", options, NULL)) >= 0) {
+		switch (option) {
+		case 'r':
+			recursive = true;
+			break;
+		case 'h':
+			print_usage();
+			return EXIT_SUCCESS;
+		default:
+			return companion_usage();
+		}
+	}
+	if (optind == argc) {
+		warnx("no limiter given");
+		return companion_usage();
+	}
+	for (int i = optind; i < argc; i++) {
+		if (!remove_given(argv[i], recursive))
+			status = EXIT_FAILURE;
+	}
+	return status;
+}
