@@ -36,6 +36,7 @@ static const struct companion COMPANIONS[] = {
 	{"save", (char[]){"ratefs save"}, save_main},
 	{"serve", (char[]){"ratefs serve"}, serve_main},
 	{"simulate", (char[]){"ratefs simulate"}, simulate_main},
+	{"status", (char[]){"ratefs status"}, status_main},
 	{"top", (char[]){"ratefs top"}, top_main},
 	{"version", (char[]){"ratefs version"}, version_main},
 };

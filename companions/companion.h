@@ -33,6 +33,7 @@ int run_main(int argc, char *argv[]);
 int save_main(int argc, char *argv[]);
 int serve_main(int argc, char *argv[]);
 int simulate_main(int argc, char *argv[]);
+int status_main(int argc, char *argv[]);
 int top_main(int argc, char *argv[]);
 
 /* Points to the help after wrong arguments. Returns STATUS_USAGE after a line on standard error. */

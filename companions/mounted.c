@@ -132,6 +132,21 @@ int mounted_read(int directory, bool top, struct mounted *mounted, char error[ER
 	return err;
 }
 
+size_t mounted_line(const char *text, const char *name, const char **value)
+{
+	size_t length = strlen(name);
+
+	while (text && *text) {
+		if (!strncmp(text, name, length) && text[length] == ' ') {
+			*value = text + length + 1;
+			return strcspn(*value, "\n");
+		}
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return 0;
+}
+
 /* Adds a copy of @name. 0 or -ENOMEM. */
 static int add_name(struct mounted_names *names, const char *name)
 {

@@ -35,6 +35,12 @@ int mounted_enter(int directory, const char *name);
  */
 int mounted_read(int directory, bool top, struct mounted *mounted, char error[ERROR_TEXT]);
 
+/*
+ * Finds the value in the line `NAME VALUE` of @text, a file such as status; it ends with its line.
+ * Its length, 0: there is none.
+ */
+size_t mounted_line(const char *text, const char *name, const char **value);
+
 /* The names of limiters in a directory, sorted; owned. */
 struct mounted_names {
 	char **all;

@@ -2,6 +2,8 @@
 #include "companions/serve/look.h"
 
 #include "companions/holders.h"
+#include "companions/json.h"
+#include "companions/mounted.h"
 #include "core/values/quantity.h"
 
 #include <errno.h>
@@ -43,23 +45,6 @@ static char *read_top(const char *mountpoint, const char *name)
 	return text;
 }
 
-/* Finds the value of line @name of status; returns its length, 0 if there is none. */
-static size_t find_status(const struct look *look, const char *name, const char **value)
-{
-	size_t length = strlen(name);
-	const char *line = look->status;
-
-	while (line && *line) {
-		if (!strncmp(line, name, length) && line[length] == ' ') {
-			*value = line + length + 1;
-			return strcspn(*value, "\n");
-		}
-		line += strcspn(line, "\n");
-		line += *line == '\n';
-	}
-	return 0;
-}
-
 int look_take(const char *mountpoint, struct look *look)
 {
 	const char *coordinator = "";
@@ -71,7 +56,7 @@ int look_take(const char *mountpoint, struct look *look)
 	if (err)
 		return err;
 	look->status = read_top(mountpoint, "status");
-	length = find_status(look, "coordinator", &coordinator);
+	length = mounted_line(look->status, "coordinator", &coordinator);
 	look->is_fleet = length == strlen("ready") && !strncmp(coordinator, "ready", length);
 	look->hosts = read_top(mountpoint, "hosts");
 	return 0;
@@ -83,22 +68,6 @@ void look_free(struct look *look)
 	free(look->status);
 	free(look->hosts);
 	*look = (struct look){.status = NULL};
-}
-
-static void print_text(FILE *out, const char *text, size_t length)
-{
-	fputc('"', out);
-	for (size_t i = 0; i < length; i++) {
-		unsigned char byte = (unsigned char)text[i];
-
-		if (byte == '"' || byte == '\\')
-			fprintf(out, "\\%c", byte);
-		else if (byte < ' ' || byte == 0x7f)
-			fprintf(out, "\\u%04x", byte);
-		else
-			fputc(byte, out);
-	}
-	fputc('"', out);
 }
 
 static void print_number(FILE *out, double value)
@@ -114,7 +83,7 @@ static void print_number(FILE *out, double value)
 static void print_limiter(FILE *out, const struct sample *sample)
 {
 	fputc('[', out);
-	print_text(out, sample->path, strlen(sample->path));
+	json_text(out, sample->path, strlen(sample->path));
 	for (size_t i = 0; i < NUMBER_COUNT; i++)
 		print_number(out, sample->values[NUMBERS[i]]);
 	fputc(']', out);
@@ -139,7 +108,7 @@ static void print_hosts(FILE *out, const char *line)
 			size_t length = strcspn(word, " \n");
 
 			fputs(sign, out);
-			print_text(out, word, length);
+			json_text(out, word, length);
 			word += length + (word[length] == ' ');
 		}
 		fputc(']', out);
@@ -156,12 +125,12 @@ static void print_head(FILE *out, const char *event, const struct look *look)
 	fprintf(out, "event: %s\ndata: {\"at\":%.3f,\"status\":{", event,
 		(double)look->page.at_ns / NSEC_PER_SEC);
 	for (size_t i = 0; i < sizeof(STATUS) / sizeof(STATUS[0]); i++) {
-		size_t length = find_status(look, STATUS[i], &value);
+		size_t length = mounted_line(look->status, STATUS[i], &value);
 
 		if (!length)
 			continue;
 		fprintf(out, "%s\"%s\":", sign, STATUS[i]);
-		print_text(out, value, length);
+		json_text(out, value, length);
 		sign = ",";
 	}
 	fputc('}', out);
@@ -215,7 +184,7 @@ void look_print_changes(const struct look *now, const struct look *before, FILE 
 		if (sample_page_find(&now->page, path))
 			continue;
 		fputs(sign, out);
-		print_text(out, path, strlen(path));
+		json_text(out, path, strlen(path));
 		sign = ",";
 	}
 	fputs("]}\n\n", out);
@@ -224,7 +193,7 @@ void look_print_changes(const struct look *now, const struct look *before, FILE 
 void look_print_trouble(const char *why, FILE *out)
 {
 	fputs("event: trouble\ndata: {\"why\":", out);
-	print_text(out, why, strlen(why));
+	json_text(out, why, strlen(why));
 	fputs("}\n\n", out);
 }
 
@@ -236,13 +205,13 @@ size_t look_print_holders(const char *mountpoint, const char *path, FILE *out)
 	if (holders_read(mountpoint, path, &holders))
 		return 0;
 	fputs("event: holders\ndata: {\"limiter\":", out);
-	print_text(out, path, strlen(path));
+	json_text(out, path, strlen(path));
 	fputs(",\"holders\":[", out);
 	for (size_t i = 0; i < holders.count; i++) {
 		const struct holder *holder = &holders.all[i];
 
 		fputs(i ? ",[" : "[", out);
-		print_text(out, holder->name, strlen(holder->name));
+		json_text(out, holder->name, strlen(holder->name));
 		print_number(out, holder->share);
 		print_number(out, holder->rate);
 		fprintf(out, ",%zu]", holder->count);

@@ -10,7 +10,7 @@
  *
  * SECONDS are those of a clock that steps of the time of day do not move. A HOST is a line of the
  * file hosts, split at blanks. A LIMITER is its path and then the numbers of look.c's table, null:
- * not told, 1e999: max. Bytes of names that are not UTF-8 become U+FFFD in the browser.
+ * not told, 1e999: max. Bytes of names that are not UTF-8 become U+FFFD.
  */
 #ifndef RATEFS_COMPANIONS_SERVE_LOOK_H
 #define RATEFS_COMPANIONS_SERVE_LOOK_H

@@ -90,6 +90,7 @@ void options_usage(const char *program)
 	       "    ratefs run LIMITER COMMAND       wait for a token, run COMMAND, tell how "
 	       "it went\n"
 	       "    ratefs pipe LIMITER              copy input to output, a token a byte\n"
+	       "    ratefs status [MOUNTPOINT]       what is wrong with the tree, if anything\n"
 	       "    ratefs top [MOUNTPOINT]          what the limiters do, live\n"
 	       "    ratefs rm [-r] LIMITER...        remove limiters, with -r those in them, too\n"
 	       "    ratefs serve [MOUNTPOINT]        give tokens to HTTP clients, such as proxies\n"
@@ -263,7 +264,7 @@ static int check_source(struct options *options)
 			return kinds[i].check(options, options->source + length);
 	}
 	return wrong("not a source (local, local:DIR or zk://HOST:PORT/PATH) or command (apply, "
-		     "check, pipe, plot, rm, run, save, serve, simulate or top)",
+		     "check, pipe, plot, rm, run, save, serve, simulate, status or top)",
 		     options->source);
 }
 

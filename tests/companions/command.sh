@@ -3,7 +3,7 @@
 
 case_the_daemon_names_its_companions() {
 	local name
-	for name in apply check pipe plot rm run save serve simulate top; do
+	for name in apply check pipe plot rm run save serve simulate status top; do
 		"$RATEFS" --help | grep -qE "^    ratefs $name " || fail "$name is not in the help"
 		"$RATEFS" $name --help | grep -q "^usage: ratefs $name " ||
 			fail "$name is not reached"
@@ -183,6 +183,9 @@ case_words_are_completed() {
 	offers ratefs pipe o orders
 	offers ratefs rm -r orders o orders
 	offers ratefs top o orders
+	offers ratefs st status
+	offers ratefs status --j --json
+	offers ratefs status o orders
 	offers ratefs top -s w waiting
 	offers ratefs plot orders -o orders. orders.ini
 	offers ratefs check o 'orders orders.ini'
@@ -211,7 +214,7 @@ case_the_options_that_are_completed_are_those_of_the_help() {
 		"$(options)"
 	is 'mount options' "$(tr ' ' '\n' <<< "$_ratefs_mount_options" | sort)" \
 		"$("$RATEFS" --help | sed -nE 's/^    -o ([a-z_]+=?).*/\1/p' | sort)"
-	for name in apply check pipe plot rm run save serve simulate top; do
+	for name in apply check pipe plot rm run save serve simulate status top; do
 		is "options of $name" "$(tr ' ' '\n' <<< "${_ratefs_options[$name]}" | sort)" \
 			"$(options $name)"
 	done

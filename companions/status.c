@@ -1,0 +1,326 @@
+/*
+ * status - whether something is wrong with a mounted tree, and what: for a person, or as JSON.
+ */
+#include "companions/cells.h"
+#include "companions/companion.h"
+#include "companions/health.h"
+#include "companions/json.h"
+#include "companions/mounted.h"
+
+#include <err.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LINES_MAX = 20, /* limiters that a person is shown */
+	NAME_COLUMNS = 40,
+	NUMBER_TEXT = 32,
+	SHOWN_TEXT = 16384,
+	STATUS_WRONG = 1,
+};
+
+static const char OK[] = "ok";
+
+/* The lines of the file status in JSON. */
+static const struct {
+	const char *name, *key;
+	bool is_text;
+} LINES[] = {
+	{"version", "version", true},
+	{"host", "host", true},
+	{"source", "source", true},
+	{"coordinator", "coordinator", true},
+	{"uptime_seconds", "uptime_seconds", false},
+	{"servers_before", "servers_before", false},
+	{"damaged_settings", "damaged_settings", false},
+	{"limiters", "limiter_count", false},
+	{"waiters", "waiters", false},
+};
+
+/* Prints @text in at most @columns, with a question mark for what a terminal might act on. */
+static void put(const char *text, unsigned int columns)
+{
+	char shown[SHOWN_TEXT];
+
+	cells_slice(text, 0, columns, shown, sizeof(shown));
+	fputs(shown, stdout);
+}
+
+/* Prints @text in exactly @columns. */
+static void put_padded(const char *text, unsigned int columns)
+{
+	char shown[SHOWN_TEXT];
+
+	cells_fit(text, columns, shown, sizeof(shown));
+	fputs(shown, stdout);
+}
+
+static void put_line(const char *title, const char *value, size_t length)
+{
+	char *text = strndup(value, length);
+
+	printf("%-10s", title);
+	put(text ? text : "", UINT_MAX);
+	putchar('\n');
+	free(text);
+}
+
+static void put_number(double value)
+{
+	char text[NUMBER_TEXT] = "-";
+
+	if (isinf(value))
+		strcpy(text, "max");
+	else if (!isnan(value))
+		snprintf(text, sizeof(text), "%.10g", value);
+	printf("%10s  ", text);
+}
+
+/* Prints since when the server is there, in the largest unit of which it has one. */
+static void put_uptime(const struct health *health)
+{
+	uint64_t seconds = health_number(health, "uptime_seconds");
+	uint64_t before = health_number(health, "servers_before");
+	static const struct {
+		uint64_t seconds;
+		const char *name;
+	} units[] = {{24 * 3600, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+	size_t i = 0;
+
+	while (i < 3 && seconds < units[i].seconds)
+		i++;
+	printf("%-10s%" PRIu64 " %s", "up", seconds / units[i].seconds, units[i].name);
+	if (before)
+		printf(", servers before it: %" PRIu64, before);
+	putchar('\n');
+}
+
+static void put_hosts(const struct health *health)
+{
+	const char *sign = ": ";
+
+	if (!health->host_count)
+		return;
+	printf("%-10s%zu, %zu silent", "hosts", health->host_count, health->silent_count);
+	for (size_t i = 0, told = 0; i < health->host_count && told < LINES_MAX; i++) {
+		if (!health->hosts[i].is_silent)
+			continue;
+		fputs(sign, stdout);
+		put(health->hosts[i].name, UINT_MAX);
+		sign = ", ";
+		told++;
+	}
+	putchar('\n');
+}
+
+static void put_limiters(const struct health *health)
+{
+	size_t shown = health->limiter_count < LINES_MAX ? health->limiter_count : LINES_MAX;
+	size_t columns = strlen("LIMITER");
+
+	for (size_t i = 0; i < shown; i++) {
+		size_t length = strlen(health->limiters[i].sample->path);
+
+		columns = length > columns ? length : columns;
+	}
+	columns = columns < NAME_COLUMNS ? columns : NAME_COLUMNS;
+	if (shown)
+		printf("\n%10s  %10s  %10s  %-9s  %-*s  WHY\n", "WAITING", "RATE/s", "GRANTED",
+		       "STATE", (int)columns, "LIMITER");
+	for (size_t i = 0; i < shown; i++) {
+		const struct health_limiter *limiter = &health->limiters[i];
+
+		put_number(limiter->sample->values[STAT_WAITING]);
+		put_number(limiter->sample->values[STAT_RATE]);
+		put_number(limiter->sample->values[STAT_GRANTED]);
+		printf("%-9s  ", health_state_name(limiter->state));
+		put_padded(limiter->sample->path, (unsigned int)columns);
+		fputs("  ", stdout);
+		put(*limiter->why ? limiter->why : "-", UINT_MAX);
+		putchar('\n');
+	}
+	if (health->limiter_count > shown)
+		printf("and %zu more\n", health->limiter_count - shown);
+	if (health->left_out)
+		printf("%zu more were not looked at\n", health->left_out);
+}
+
+static void print_text(const struct health *health)
+{
+	static const char *const lines[] = {"version",	   "host",     "source",
+					    "coordinator", "limiters", "waiters"};
+	const char *value;
+
+	if (!health->wrong_count)
+		puts(OK);
+	for (size_t i = 0; i < health->wrong_count; i++) {
+		put(health->wrong[i], UINT_MAX);
+		putchar('\n');
+	}
+	putchar('\n');
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		size_t length = health_status(health, lines[i], &value);
+
+		if (length && (health->host_count || strcmp(lines[i], "coordinator") != 0))
+			put_line(strcmp(lines[i], "coordinator") != 0 ? lines[i] : "fleet", value,
+				 length);
+	}
+	put_uptime(health);
+	put_hosts(health);
+	put_limiters(health);
+}
+
+static void json_key(const char *sign, const char *key)
+{
+	printf("%s\"%s\":", sign, key);
+}
+
+static void json_value(const char *sign, const char *key, const char *text, size_t length)
+{
+	json_key(sign, key);
+	json_text(stdout, text, length);
+}
+
+/* Prints null for a number that is not told, and for no limit. */
+static void json_number(const char *key, double value)
+{
+	json_key(",", key);
+	if (isfinite(value))
+		printf("%.15g", value);
+	else
+		fputs("null", stdout);
+}
+
+static void json_hosts(const struct health *health)
+{
+	json_key(",\n ", "hosts");
+	putchar('[');
+	for (size_t i = 0; i < health->host_count; i++) {
+		const struct health_host *host = &health->hosts[i];
+
+		json_value(i ? ",\n  {" : "\n  {", "name", host->name, strlen(host->name));
+		json_number("weight", host->weight);
+		json_number("held", host->held);
+		json_number("silent_seconds", (double)host->silent_s);
+		printf(",\"silent\":%s}", host->is_silent ? "true" : "false");
+	}
+	putchar(']');
+}
+
+static void json_limiters(const struct health *health)
+{
+	json_key(",\n ", "limiters");
+	putchar('[');
+	for (size_t i = 0; i < health->limiter_count; i++) {
+		const struct health_limiter *limiter = &health->limiters[i];
+		const struct sample *sample = limiter->sample;
+		const char *state = health_state_name(limiter->state);
+
+		json_value(i ? ",\n  {" : "\n  {", "path", sample->path, strlen(sample->path));
+		json_value(",", "state", state, strlen(state));
+		json_number("waiting", sample->values[STAT_WAITING]);
+		json_number("rate", sample->values[STAT_RATE]);
+		json_number("granted", sample->values[STAT_GRANTED]);
+		json_number("share", sample->values[STAT_SHARE]);
+		json_value(",", "why", limiter->why, strlen(limiter->why));
+		putchar('}');
+	}
+	putchar(']');
+	json_number("limiters_left_out", (double)health->left_out);
+}
+
+static void print_json(const struct health *health)
+{
+	const char *verdict = health->wrong_count ? health->wrong[0] : OK, *value;
+
+	json_value("{", "verdict", verdict, strlen(verdict));
+	json_key(",\n ", "wrong");
+	putchar('[');
+	for (size_t i = 0; i < health->wrong_count; i++) {
+		fputs(i ? "," : "", stdout);
+		json_text(stdout, health->wrong[i], strlen(health->wrong[i]));
+	}
+	putchar(']');
+	for (size_t i = 0; i < sizeof(LINES) / sizeof(LINES[0]); i++) {
+		size_t length = health_status(health, LINES[i].name, &value);
+
+		if (LINES[i].is_text)
+			json_value(",\n ", LINES[i].key, length ? value : "", length);
+		else
+			json_number(LINES[i].key, (double)health_number(health, LINES[i].name));
+	}
+	json_hosts(health);
+	json_limiters(health);
+	fputs("}\n", stdout);
+}
+
+static int show(const char *mountpoint, bool json)
+{
+	struct health health;
+	int status;
+
+	if (health_take(mountpoint, &health))
+		return STATUS_TROUBLE;
+	if (json)
+		print_json(&health);
+	else
+		print_text(&health);
+	status = health.wrong_count ? STATUS_WRONG : EXIT_SUCCESS;
+	health_free(&health);
+	if (fflush(stdout) || ferror(stdout)) {
+		warn("standard output");
+		return STATUS_TROUBLE;
+	}
+	return status;
+}
+
+static void print_usage(void)
+{
+	printf("usage: ratefs status [options] [MOUNTPOINT]\n"
+	       "\n"
+	       "Says in its first line what is wrong with a mounted tree, or ok; without\n"
+	       "MOUNTPOINT, with the only one. The exit status is 0 for ok, 1 if something is\n"
+	       "wrong, and 2 for trouble, as without a mount.\n"
+	       "\n"
+	       "options:\n"
+	       "    --json              the same as an object of JSON\n"
+	       "    -h, --help          print this\n");
+}
+
+int status_main(int argc, char *argv[])
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	const char *mountpoint;
+	char only[PATH_MAX];
+	bool json = false;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
+		switch (option) {
+		case 'j':
+			json = true;
+			break;
+		case 'h':
+			print_usage();
+			return EXIT_SUCCESS;
+		default:
+			return companion_usage();
+		}
+	}
+	if (argc - optind > 1) {
+		warnx("an argument too many: '%s'", argv[optind + 1]);
+		return companion_usage();
+	}
+	setlocale(LC_CTYPE, "");
+	mountpoint = optind < argc ? argv[optind] : mounted_find(only);
+	return mountpoint ? show(mountpoint, json) : STATUS_TROUBLE;
+}
