@@ -100,7 +100,7 @@ uint64_t home_retry_max(const char *home)
 
 void home_explain(const char *limiter, int error, char reason[ERROR_TEXT])
 {
-	char directory[PATH_MAX], *slash = directory;
+	char directory[PATH_MAX], *slash = directory, text[CONFIG_TEXT] = "";
 	bool is_told = error == EBUSY || error == EHOSTUNREACH || error == ETIMEDOUT;
 	int err = -ENOENT, file;
 
@@ -112,12 +112,9 @@ void home_explain(const char *limiter, int error, char reason[ERROR_TEXT])
 		file = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (file < 0)
 			continue;
-		err = store_read(file, "last_error", reason, ERROR_TEXT);
+		err = store_read(file, "last_error", text, sizeof(text));
 		close(file);
 	}
-	if (err)
-		reason[0] = '\0';
-	reason[strcspn(reason, "\n")] = '\0';
-	if (!*reason)
-		snprintf(reason, ERROR_TEXT, "%s", strerror(error));
+	text[err ? 0 : strcspn(text, "\n")] = '\0';
+	snprintf(reason, ERROR_TEXT, "%.*s", ERROR_TEXT - 1, *text ? text : strerror(error));
 }

@@ -84,6 +84,11 @@ int mounted_enter(int directory, const char *name)
 	return -EXDEV;
 }
 
+bool mounted_is_gone(int err)
+{
+	return err == -ENOENT || err == -ENODEV || err == -ESTALE;
+}
+
 /* Tells whether the top of a tree is at @directory: it has a status that begins with a version. */
 static bool is_tree(int directory)
 {

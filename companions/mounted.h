@@ -7,6 +7,7 @@
 #include "core/limiter/change.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 /* A limiter as it is now. */
 struct mounted {
@@ -19,6 +20,9 @@ struct mounted {
  * Returns @mountpoint, or NULL after a message, which lists several.
  */
 const char *mounted_find(char mountpoint[PATH_MAX]);
+
+/* Tells whether @err of a limiter says that it has been removed meanwhile, also by another host. */
+bool mounted_is_gone(int err);
 
 /* Opens the top of the tree at @mountpoint: a descriptor, or -1 after a message. */
 int mounted_open(const char *mountpoint);

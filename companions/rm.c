@@ -25,6 +25,7 @@ struct removal {
 	char path[PATH_TEXT]; /* of a limiter below @given; "": that one */
 	bool recursive;
 	bool failed; /* something stays */
+	bool lost;   /* no more can be done to the tree */
 };
 
 static void complain(struct removal *removal, const char *why)
@@ -38,27 +39,34 @@ static void complain(struct removal *removal, const char *why)
 static void explain(struct removal *removal, int directory, const char *name, int err)
 {
 	char path[PATH_MAX + PATH_TEXT], reason[ERROR_TEXT];
-	static const char whose[] = "; its waiters and holders say whose";
 	struct mounted_names below = {.count = 0};
-	int limiter = err == -EBUSY ? mounted_enter(directory, name) : -1;
-	bool has_some;
+	const char *why = reason;
+	int limiter;
 
+	/* Before anything else, which may be refused, too. */
+	snprintf(path, sizeof(path), "%s/%s", removal->given, removal->path);
+	home_explain(path, -err, reason);
+	limiter = err == -EBUSY ? mounted_enter(directory, name) : -1;
 	if (limiter >= 0) {
 		(void)mounted_list(limiter, &below);
 		close(limiter);
 	}
-	has_some = below.count;
+	if (below.count)
+		why = removal->recursive ? "it has limiters in it again"
+					 : "it has limiters in it; -r removes them";
+	complain(removal, why);
 	mounted_names_free(&below);
-	if (has_some) {
-		complain(removal, removal->recursive ? "it has limiters in it again"
-						     : "it has limiters in it; -r removes them");
-		return;
-	}
-	snprintf(path, sizeof(path), "%s/%s", removal->given, removal->path);
-	home_explain(path, -err, reason);
-	if (err == -EBUSY && strcmp(reason, strerror(EBUSY)) != 0)
-		snprintf(reason + strlen(reason), sizeof(reason) - strlen(reason), "%s", whose);
-	complain(removal, reason);
+	removal->lost = err == -EHOSTUNREACH || err == -ETIMEDOUT || err == -ENOTCONN ||
+			err == -ECONNABORTED;
+}
+
+/* Tells whether @name still is the limiter whose directory @limiter is; true if it is none. */
+static bool is_still(int directory, const char *name, int limiter)
+{
+	struct stat named, entered;
+
+	return fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) || fstat(limiter, &entered) ||
+	       (named.st_ino == entered.st_ino && named.st_dev == entered.st_dev);
 }
 
 /*
@@ -67,7 +75,7 @@ static void explain(struct removal *removal, int directory, const char *name, in
  */
 static int open_limiter(int directory, const char *name)
 {
-	int opened = mounted_enter(directory, name);
+	int opened = mounted_enter(directory, name), err;
 	struct stat config;
 	uid_t user;
 
@@ -75,11 +83,13 @@ static int open_limiter(int directory, const char *name)
 		return -ENOTDIR;
 	if (opened < 0)
 		return opened;
-	if (!mounts_find_user(opened, &user) &&
-	    !fstatat(opened, "config", &config, AT_SYMLINK_NOFOLLOW) && S_ISREG(config.st_mode))
+	err = mounts_find_user(opened, &user);
+	if (!err && fstatat(opened, "config", &config, AT_SYMLINK_NOFOLLOW))
+		err = -errno;
+	if (!err && S_ISREG(config.st_mode))
 		return opened;
 	close(opened);
-	return -ENOTDIR;
+	return !err || err == -EINVAL || err == -ENOENT ? -ENOTDIR : err;
 }
 
 static bool remove_below(struct removal *removal, int limiter);
@@ -89,8 +99,12 @@ static bool remove_limiter(struct removal *removal, int directory, const char *n
 {
 	if (removal->recursive && !remove_below(removal, limiter))
 		return false;
+	if (!is_still(directory, name, limiter)) {
+		complain(removal, "another limiter has this name now");
+		return false;
+	}
 	/* One that was removed meanwhile is what was wanted. */
-	if (!unlinkat(directory, name, AT_REMOVEDIR) || errno == ENOENT)
+	if (!unlinkat(directory, name, AT_REMOVEDIR) || mounted_is_gone(-errno))
 		return true;
 	explain(removal, directory, name, -errno);
 	return false;
@@ -109,7 +123,7 @@ static bool remove_child(struct removal *removal, int directory, const char *nam
 	if (child >= 0) {
 		done = remove_limiter(removal, directory, name, child);
 		close(child);
-	} else if (child == -ENOENT) {
+	} else if (mounted_is_gone(child)) {
 		done = true;
 	} else {
 		complain(removal,
@@ -124,11 +138,11 @@ static bool remove_below(struct removal *removal, int limiter)
 {
 	struct mounted_names names;
 	int err = mounted_list(limiter, &names);
-	bool all = !err;
+	bool all = !err || mounted_is_gone(err);
 
-	if (err)
+	if (!all)
 		complain(removal, strerror(-err));
-	for (size_t i = 0; i < names.count; i++)
+	for (size_t i = 0; i < names.count && !removal->lost; i++)
 		all = remove_child(removal, limiter, names.all[i]) && all;
 	mounted_names_free(&names);
 	return all;
@@ -155,11 +169,6 @@ static int open_above(char *path, const char **name)
 	return opened < 0 ? -errno : opened;
 }
 
-static bool is_name(const char *name)
-{
-	return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
 /* Removes the limiter that is given. False after a message. */
 static bool remove_given(const char *given, bool recursive)
 {
@@ -176,8 +185,10 @@ static bool remove_given(const char *given, bool recursive)
 	directory = path ? open_above(path, &name) : -ENOMEM;
 	limiter = directory;
 	if (directory >= 0)
-		limiter = is_name(name) ? open_limiter(directory, name) : -ENOTDIR;
-	if (limiter == -ENOTDIR)
+		limiter = *name ? open_limiter(directory, name) : -ENOTDIR;
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		complain(&removal, "a limiter is removed by its name");
+	else if (limiter == -ENOTDIR)
 		complain(&removal, "not a limiter of a mounted tree");
 	else if (limiter < 0)
 		complain(&removal, strerror(-limiter));

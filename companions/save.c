@@ -71,8 +71,8 @@ static void save_limiter(struct save *save, int directory)
 	char error[ERROR_TEXT];
 	int err = mounted_read(directory, !*save->path, &mounted, error);
 
-	if (err == -ENODEV || err == -ESTALE || err == -ENOENT)
-		return; /* removed meanwhile */
+	if (mounted_is_gone(err))
+		return;
 	if (err)
 		complain(save, err, error);
 	else

@@ -62,7 +62,7 @@ case_one_that_is_used_stays_and_all_others_go() {
 	waiting old/busy 1
 	cd "$m"
 	rm_ 1 -r old// free
-	says "$(printf "ratefs rm: old/%s; its waiters and holders say whose\n" \
+	says "$(printf "ratefs rm: old/%s\n" \
 		"busy: 1 reader waits in 'busy'" "slots: 1 slot of 'slots' is open")"
 	is 'what is left' "$(left)" './old ./old/busy ./old/slots'
 	exec {slot}<&-
@@ -92,18 +92,55 @@ case_all_that_is_no_limiter_is_refused() {
 	: "$(cat "$m"/orders/keys/{config,token,bob}/token)"
 	mkdir "$d/plain"
 	ln -s "$m/orders" "$d/link"
-	for path in "$m" "$m/." "$m/orders/.." / . "$m/orders/keys" "$m/orders/keys/bob" \
+	for path in "$m" / "$m/orders/keys" "$m/orders/keys/bob" \
 		"$m/orders/partitions" "$m/orders/partitions/0" "$m/orders/rate" \
-		"$m/orders/rate/0" "$m/status" "$d/plain" "$d/link" "$d/plain/../plain"; do
+		"$m/orders/rate/0" "$m/status" "$d/plain" "$d/link" "$d/plain/../plain" ''; do
 		refused "$path"
 	done
 	rm_ 1 "$d/link/"
 	says "ratefs rm: $d/link: not a limiter of a mounted tree"
 	rm_ 1 -r "$m/nothing" "$d/nowhere/at/all"
-	is 'what it says' "$(cut -d : -f 3 "$d/err" | uniq)" ' No such file or directory'
-	refused ''
+	says "ratefs rm: $m/nothing: No such file or directory
+ratefs rm: $d/nowhere/at/all: No such file or directory"
+	cd "$m/orders"
+	for path in . .. "$m/orders/." "$m/orders/batch/.."; do
+		rm_ 1 -r "$path"
+		says "ratefs rm: $path: a limiter is removed by its name"
+	done
+	cd /
 	[ -d "$d/plain" ] && [ -L "$d/link" ] || fail 'something is gone'
 	is 'what is left' "$(left)" './orders ./orders/batch'
+	stop
+}
+
+case_a_deep_one_is_told_why_it_stays() {
+	local name
+	name=$(printf 'n%.0s' {1..240})
+	start
+	mkdir -p "$m/$name/$name"
+	echo 1 > "$m/$name/$name/concurrency"
+	exec {slot}< "$m/$name/$name/slot"
+	rm_ 1 -r "$m/$name"
+	says "ratefs rm: $m/$name/$name: 1 slot of '$name/$name' is open"
+	exec {slot}<&-
+	stop
+}
+
+# strace stops it behind its first removal.
+case_another_limiter_of_that_name_stays() {
+	local removal
+	start
+	mkdir -p "$m/old/below"
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+	strace -f -o "$d/trace" -e trace=unlinkat -e inject=unlinkat:delay_exit=3000000:when=1 \
+		"$RATEFS" rm -r "$m/old" 2> "$d/err" &
+	removal=$!
+	eventually 20 [ ! -d "$m/old/below" ]
+	mv "$m/old" "$m/older"
+	mkdir "$m/old"
+	wait "$removal" && fail 'it is all removed'
+	says "ratefs rm: $m/old: another limiter has this name now"
+	is 'what is left' "$(left)" './old ./older'
 	stop
 }
 

@@ -214,7 +214,11 @@ case_copy_of_a_limiter() {
 	echo 3/s > $m/api2/rate
 	recipe 'A copy of a limiter'
 	is 'rate of a copy that is there' "$(cat $m/api2/rate)" 3/s
-	is limiters "$(status_of limiters)" 2
+	rmdir $m/api2
+	mkdir "$d/bin"
+	ln -s /bin/false "$d/bin/cp"
+	(PATH=$d/bin:$PATH && recipe 'A copy of a limiter') && fail 'it was copied'
+	is limiters "$(status_of limiters)" 1
 }
 
 case_many_removed() {
@@ -226,8 +230,7 @@ case_many_removed() {
 	waiting old/busy 1
 	: "$(cat $m/old/keys/config/stat)"
 	{ recipe 'Many limiters removed'; } 2> "$d/said" && fail 'it does not say that one is left'
-	is 'what it says' "$(cat "$d/said")" "ratefs rm: $m/old/busy: 1 reader waits in 'busy';\
- its waiters and holders say whose"
+	is 'what it says' "$(cat "$d/said")" "ratefs rm: $m/old/busy: 1 reader waits in 'busy'"
 	is 'what is left' "$(cd $m && find . -name config -type f -printf '%h\n' | sort |
 		tr '\n' ' ')" \
 		'./api ./old ./old/busy ./older '
