@@ -9,37 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	STATUS_TEXT = 16384, /* room for the file status */
-	WHY_TEXT = 65536,
-};
-
-static const char *const STATES[] = {
-	[HEALTH_STUCK] = "stuck",	  [HEALTH_CLOSED] = "closed", [HEALTH_PAUSED] = "paused",
-	[HEALTH_THROTTLED] = "throttled", [HEALTH_WAITS] = "waits",   [HEALTH_IDLE] = "idle",
-};
-
-/* The beginnings of lines of `why` behind the limiter's path, and its state without readers. */
-static const struct {
-	const char *cause;
-	enum health_state state;
-} CAUSES[] = {
-	{"enforcement closed", HEALTH_CLOSED},
-	{"backoff: pause", HEALTH_PAUSED},
-	{"service: ", HEALTH_PAUSED},
-};
-
-const char *health_state_name(enum health_state state)
-{
-	return STATES[state];
-}
+enum { STATUS_TEXT = 16384 }; /* room for the file status */
 
 size_t health_status(const struct health *health, const char *name, const char **value)
 {
@@ -69,22 +45,22 @@ static bool is_fleet(const struct health *health)
 /* Tells whether leases can be had, or none are needed. */
 static bool has_leases(const struct health *health)
 {
-	return !is_fleet(health) || status_is(health, "coordinator", "ready");
+	return !is_fleet(health) || status_is(health, "coordinator", "ready") ||
+	       status_is(health, "coordinator", "in_doubt");
 }
 
-/* Reads a line of hosts, which may also be one of headings. 0 or -ENOMEM. */
-static int read_host(struct health *health, const char *line)
+/* Reads a line of hosts. 0 or -ENOMEM. */
+static int read_host(struct health *health, const char *line, bool is_old)
 {
 	struct health_host *more, host = {.is_silent = false};
 	int64_t silent_s;
 	int length = 0;
 
 	if (sscanf(line, "%*s%n %" SCNu32 " %" SCNu32 " %" SCNd64, &length, &host.weight,
-		   &host.held, &silent_s) != 3 ||
-	    *line == '#')
+		   &host.held, &silent_s) != 3)
 		return 0;
 	host.silent_s = silent_s > 0 ? (uint64_t)silent_s : 0;
-	host.is_silent = has_leases(health) && host.held &&
+	host.is_silent = !is_old && has_leases(health) && host.held &&
 			 host.silent_s > health_number(health, "lease_right_seconds");
 	more = reallocarray(health->hosts, health->host_count + 1, sizeof(*more));
 	if (!more)
@@ -100,8 +76,10 @@ static int read_host(struct health *health, const char *line)
 
 static int read_hosts(struct health *health, int top)
 {
+	static const char headings[] = "# host ";
 	int file = openat(top, "hosts", O_RDONLY | O_CLOEXEC), err = 0;
 	FILE *lines = file < 0 ? NULL : fdopen(file, "r");
+	bool is_old = false;
 	char *line = NULL;
 	size_t room = 0;
 
@@ -111,8 +89,13 @@ static int read_hosts(struct health *health, int top)
 			close(file);
 		return err;
 	}
-	while (!err && getline(&line, &room, lines) >= 0)
-		err = read_host(health, line);
+	while (!err && getline(&line, &room, lines) >= 0) {
+		/* Another comment says since when ZooKeeper has not told of hosts. */
+		if (*line == '#')
+			is_old = is_old || strncmp(line, headings, strlen(headings)) != 0;
+		else
+			err = read_host(health, line, is_old);
+	}
 	if (!err && ferror(lines))
 		err = -errno;
 	free(line);
@@ -120,166 +103,118 @@ static int read_hosts(struct health *health, int top)
 	return err;
 }
 
-/* Tells whether the limiter may have something to be shown for. */
-static bool is_candidate(const struct sample *sample)
+/* Tells whether no rate is in force for @sample, for another reason than that nobody needs one. */
+static bool is_closed(const struct health *health, const struct sample *sample)
 {
-	return sample->values[STAT_WAITING] > 0 || sample->values[STAT_DELAY] > 0 ||
-	       !(sample->values[STAT_RATE] > 0 || isnan(sample->values[STAT_RATE]));
+	const double *values = sample->values;
+
+	return values[STAT_RATE] <= 0 &&
+	       (values[STAT_SHARE] > 0 || values[STAT_LIMIT] <= 0 || !has_leases(health));
 }
 
-/* Orders candidates: those for which most readers wait first. */
-static int compare_candidates(const void *a, const void *b)
+/* Finds the limiter at @path or above it that is closed. NULL: there is none. */
+static const struct sample *find_closed(const struct health *health, const char *path)
 {
-	const struct sample *first = *(const struct sample *const *)a;
-	const struct sample *second = *(const struct sample *const *)b;
-	double one = first->values[STAT_WAITING], other = second->values[STAT_WAITING];
+	char above[PATH_MAX], *slash = above;
 
-	if (one == other)
-		return strcmp(first->path, second->path);
-	return one > other ? -1 : 1;
-}
-
-/*
- * Returns what @line of `why` says of @path or of a limiter above it, the text behind its path, and
- * whether it is of @path; NULL for lines of others.
- */
-static const char *cause_of(const char *line, const char *path, bool *is_own)
-{
-	size_t length = strlen(path);
-
-	*is_own = true;
-	while (length) {
-		if (!strncmp(line, path, length) && line[length] == ' ')
-			return line + length + 1;
-		*is_own = false;
-		while (length && path[length - 1] != '/')
-			length--;
-		length -= length > 0;
-	}
-	return NULL;
-}
-
-/* Tells whether no rate is in force for @path or a limiter above it, though it has its share. */
-static bool has_no_rate(const struct health *health, const char *path)
-{
-	char above[PATH_TEXT], *slash;
-
-	if (strlen(path) >= sizeof(above))
-		return false;
-	strcpy(above, path);
-	do {
+	if ((size_t)snprintf(above, sizeof(above), "%s", path) >= sizeof(above))
+		return NULL;
+	while (slash) {
 		const struct sample *sample = sample_page_find(&health->page, above);
 
-		if (sample && sample->values[STAT_RATE] <= 0 &&
-		    (sample->values[STAT_SHARE] > 0 || !has_leases(health)))
-			return true;
+		if (sample && is_closed(health, sample))
+			return sample;
 		slash = strrchr(above, '/');
 		if (slash)
 			*slash = '\0';
-	} while (slash);
-	return false;
-}
-
-/* Judges @limiter by the text of its `why`. */
-static void judge(const struct health *health, struct health_limiter *limiter, const char *why)
-{
-	const struct sample *sample = limiter->sample;
-	bool waits = sample->values[STAT_WAITING] > 0, is_own;
-	enum health_state state = waits ? HEALTH_WAITS : HEALTH_IDLE;
-
-	if (sample->values[STAT_DELAY] > 0)
-		state = HEALTH_THROTTLED;
-	if (sample->values[STAT_LIMIT] <= 0)
-		state = HEALTH_CLOSED;
-	if (waits && has_no_rate(health, sample->path))
-		state = HEALTH_STUCK;
-	for (const char *line = why; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		const char *cause = cause_of(line, sample->path, &is_own);
-
-		for (size_t i = 0; cause && i < sizeof(CAUSES) / sizeof(CAUSES[0]); i++) {
-			if (strncmp(cause, CAUSES[i].cause, strlen(CAUSES[i].cause)) != 0)
-				continue;
-			if (waits)
-				state = HEALTH_STUCK;
-			else if (is_own && CAUSES[i].state < state)
-				state = CAUSES[i].state;
-		}
 	}
-	limiter->state = state;
-}
-
-/* Reads why of @limiter, and judges it. 0 or -ENOMEM. */
-static int look_at(const struct health *health, int top, struct health_limiter *limiter)
-{
-	static const char file[] = "/why";
-	char path[PATH_TEXT + sizeof(file)], *why = calloc(1, WHY_TEXT);
-
-	if (!why)
-		return -ENOMEM;
-	/* One that is gone meanwhile, or is closed to us, has no reasons. */
-	if (snprintf(path, sizeof(path), "%s%s", limiter->sample->path, file) >= PATH_TEXT ||
-	    store_read(top, path, why, WHY_TEXT))
-		*why = '\0';
-	judge(health, limiter, why);
-	why[strcspn(why, "\n")] = '\0';
-	limiter->why = strdup(strcmp(why, "nothing") != 0 ? why : "");
-	free(why);
-	return limiter->why ? 0 : -ENOMEM;
+	return NULL;
 }
 
 /* Orders limiters, those that are to be shown first. */
 static int compare_limiters(const void *a, const void *b)
 {
 	const struct health_limiter *first = a, *second = b;
+	double one = first->sample->values[STAT_WAITING];
+	double other = second->sample->values[STAT_WAITING];
 
-	if (first->state != second->state)
-		return first->state < second->state ? -1 : 1;
-	return compare_candidates(&first->sample, &second->sample);
-}
-
-/* Looks at @count candidates, which are sorted. 0 or -ENOMEM. */
-static int look_at_all(struct health *health, int top, const struct sample *const *candidates,
-		       size_t count)
-{
-	size_t looks = count < HEALTH_LOOKS_MAX ? count : HEALTH_LOOKS_MAX;
-	int err = 0;
-
-	health->left_out = count - looks;
-	health->limiters = calloc(looks + 1, sizeof(*health->limiters));
-	if (!health->limiters)
-		return -ENOMEM;
-	for (size_t i = 0; !err && i < looks; i++) {
-		struct health_limiter *limiter = &health->limiters[health->limiter_count];
-
-		limiter->sample = candidates[i];
-		err = look_at(health, top, limiter);
-		if (!err && limiter->state == HEALTH_IDLE)
-			free(limiter->why);
-		else
-			health->limiter_count += !err;
-	}
-	qsort(health->limiters, health->limiter_count, sizeof(*health->limiters), compare_limiters);
-	return err;
+	if (!first->closed != !second->closed)
+		return first->closed ? -1 : 1;
+	if (one != other)
+		return one > other ? -1 : 1;
+	return strcmp(first->sample->path, second->sample->path);
 }
 
 /* Finds the limiters that are to be shown. 0 or -ENOMEM. */
-static int find_limiters(struct health *health, int top)
+static int find_limiters(struct health *health)
 {
-	const struct sample **candidates;
-	size_t count = 0;
-	int err;
-
-	candidates = calloc(health->page.count + 1, sizeof(const struct sample *));
-	if (!candidates)
+	health->limiters = calloc(health->page.count + 1, sizeof(*health->limiters));
+	if (!health->limiters)
 		return -ENOMEM;
 	for (size_t i = 0; i < health->page.count; i++) {
-		if (is_candidate(&health->page.all[i]))
-			candidates[count++] = &health->page.all[i];
+		const struct sample *sample = &health->page.all[i];
+		bool waits = sample->values[STAT_WAITING] > 0;
+		struct health_limiter *limiter = &health->limiters[health->limiter_count];
+
+		if (!waits && !(sample->values[STAT_DELAY] > 0) && !is_closed(health, sample))
+			continue;
+		limiter->sample = sample;
+		limiter->closed = waits ? find_closed(health, sample->path) : NULL;
+		health->limiter_count++;
+		health->stuck_count += limiter->closed != NULL;
 	}
-	qsort(candidates, count, sizeof(const struct sample *), compare_candidates);
-	err = look_at_all(health, top, candidates, count);
-	free(candidates);
-	return err;
+	qsort(health->limiters, health->limiter_count, sizeof(*health->limiters), compare_limiters);
+	return 0;
+}
+
+/* Reads of @why a line that begins with @path and a blank, or else the first. NULL: no line. */
+static char *read_reason(FILE *why, const char *path)
+{
+	char *line = NULL, *first = NULL;
+	size_t room = 0, length = strlen(path);
+
+	while (getline(&line, &room, why) >= 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!strncmp(line, path, length) && line[length] == ' ') {
+			free(first);
+			return line;
+		}
+		if (!first) {
+			first = line;
+			line = NULL;
+			room = 0;
+		}
+	}
+	free(line);
+	return first;
+}
+
+char *health_why(const struct health *health, const struct health_limiter *limiter)
+{
+	const struct sample *closed = limiter->closed ? limiter->closed : limiter->sample;
+	char path[PATH_MAX], *line = NULL;
+	FILE *file = NULL;
+	int err;
+
+	errno = ENOENT;
+	if (sample_path(health->mountpoint, limiter->sample->path, "why", path))
+		file = fopen(path, "re");
+	err = file ? 0 : errno;
+	if (file) {
+		line = read_reason(file, closed->path);
+		err = ferror(file) ? errno : 0;
+		fclose(file);
+	}
+	/* One that is gone meanwhile, or is closed to this user, has no reasons. */
+	if (err && !mounted_is_gone(-err) && err != EACCES && err != EPERM) {
+		free(line);
+		errno = err;
+		return NULL;
+	}
+	if (!err && line && strcmp(line, "nothing") != 0)
+		return line;
+	free(line);
+	return strdup("");
 }
 
 __attribute__((format(printf, 2, 3))) static void add_wrong(struct health *health,
@@ -294,20 +229,23 @@ __attribute__((format(printf, 2, 3))) static void add_wrong(struct health *healt
 	va_end(arguments);
 }
 
-/* Says in which limiters readers are stuck: the first, and how many more. */
-static void say_limiters(struct health *health)
+/* Says in which limiters readers are stuck: the first, and how many more. 0 or -errno. */
+static int say_limiters(struct health *health)
 {
 	const struct health_limiter *first = health->limiters;
-	size_t count = 0;
-	char more[32];
+	char more[32] = "", *why;
 
-	while (count < health->limiter_count && first[count].state == HEALTH_STUCK)
-		count++;
-	snprintf(more, sizeof(more), " and %zu more", count - 1);
-	if (count)
-		add_wrong(health, "readers wait and nothing is granted: %s%s%s%s",
-			  first->sample->path, count > 1 ? more : "", *first->why ? ": " : "",
-			  first->why);
+	if (!health->stuck_count)
+		return 0;
+	why = health_why(health, first);
+	if (!why)
+		return -errno;
+	if (health->stuck_count > 1)
+		snprintf(more, sizeof(more), " and %zu more", health->stuck_count - 1);
+	add_wrong(health, "readers wait and nothing is granted: %s%s%s%s", first->sample->path,
+		  more, *why ? ": " : "", why);
+	free(why);
+	return 0;
 }
 
 /* Says what is wrong with the fleet. */
@@ -343,47 +281,48 @@ static void say_server(struct health *health)
 			  damaged);
 }
 
-/* Reads the files of the tree that is open in @top. 0 or -errno. */
-static int read_all(struct health *health, int top, const char *mountpoint)
+/* Reads the files of the tree that is open in @top, and judges them. 0 or -errno. */
+static int read_all(struct health *health, int top)
 {
 	int err;
 
 	health->status = malloc(STATUS_TEXT);
 	err = health->status ? store_read(top, "status", health->status, STATUS_TEXT) : -ENOMEM;
 	if (!err)
-		err = sample_page_read(mountpoint, &health->page);
+		err = sample_page_read(health->mountpoint, &health->page);
 	if (!err && is_fleet(health))
 		err = read_hosts(health, top);
-	return err ? err : find_limiters(health, top);
+	if (!err)
+		err = find_limiters(health);
+	if (err)
+		return err;
+	if (health_number(health, "frozen_by"))
+		add_wrong(health, "frozen by process %" PRIu64 ": nothing is granted",
+			  health_number(health, "frozen_by"));
+	err = say_limiters(health);
+	say_fleet(health);
+	say_server(health);
+	return err;
 }
 
 int health_take(const char *mountpoint, struct health *health)
 {
 	int top = mounted_open(mountpoint), err;
 
-	*health = (struct health){.status = NULL};
+	*health = (struct health){.mountpoint = mountpoint};
 	if (top < 0)
 		return -1;
-	err = read_all(health, top, mountpoint);
+	err = read_all(health, top);
 	close(top);
-	if (err) {
-		warnx("%s: %s", mountpoint, strerror(-err));
-		health_free(health);
-		return -1;
-	}
-	if (health_number(health, "frozen_by"))
-		add_wrong(health, "frozen by process %" PRIu64 ": nothing is granted",
-			  health_number(health, "frozen_by"));
-	say_limiters(health);
-	say_fleet(health);
-	say_server(health);
-	return 0;
+	if (!err)
+		return 0;
+	warnx("%s: %s", mountpoint, strerror(-err));
+	health_free(health);
+	return -1;
 }
 
 void health_free(struct health *health)
 {
-	for (size_t i = 0; i < health->limiter_count; i++)
-		free(health->limiters[i].why);
 	for (size_t i = 0; i < health->host_count; i++)
 		free(health->hosts[i].name);
 	for (size_t i = 0; i < health->wrong_count; i++)

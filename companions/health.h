@@ -10,23 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HEALTH_LOOKS_MAX = 1000, HEALTH_WRONG_MAX = 8 };
+enum { HEALTH_WRONG_MAX = 8 };
 
-/* The states of a limiter, the gravest first. Stuck: readers wait, and nothing is granted. */
-enum health_state {
-	HEALTH_STUCK,
-	HEALTH_CLOSED,
-	HEALTH_PAUSED,
-	HEALTH_THROTTLED,
-	HEALTH_WAITS,
-	HEALTH_IDLE,
-	HEALTH_STATES
-};
-
+/* A limiter in which readers wait, that grants nothing, or that back-off has slowed down. */
 struct health_limiter {
 	const struct sample *sample; /* borrowed: of the page */
-	enum health_state state;
-	char *why; /* owned: the first line of its file; "": nothing, or not known */
+	const struct sample *closed; /* readers wait, and this one has no rate; NULL: none is so */
 };
 
 /* A host of the fleet, as in its line of `hosts`. */
@@ -38,15 +27,16 @@ struct health_host {
 };
 
 struct health {
-	struct page page; /* all limiters */
-	char *status;	  /* owned: the file */
+	const char *mountpoint; /* borrowed */
+	struct page page;	/* all limiters */
+	char *status;		/* owned: the file */
 
 	struct health_host *hosts; /* owned; of a fleet */
 	size_t host_count, silent_count;
 
-	/* Those that are not idle, the gravest first; HEALTH_LOOKS_MAX at most were looked at. */
+	/* The stuck ones first, then those in which most readers wait. */
 	struct health_limiter *limiters; /* owned */
-	size_t limiter_count, left_out;
+	size_t limiter_count, stuck_count;
 
 	char *wrong[HEALTH_WRONG_MAX]; /* owned: sentences, the gravest first */
 	size_t wrong_count;
@@ -64,6 +54,11 @@ size_t health_status(const struct health *health, const char *name, const char *
 /* Returns the number of that line, 0 if there is none. */
 uint64_t health_number(const struct health *health, const char *name);
 
-const char *health_state_name(enum health_state state);
+/*
+ * Returns the line of the limiter's `why` that is of the closed one, or else the first; "": there
+ * is none, or this user may not read it. The caller frees it. NULL with errno: the tree does not
+ * answer.
+ */
+char *health_why(const struct health *health, const struct health_limiter *limiter);
 
 #endif

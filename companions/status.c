@@ -8,6 +8,7 @@
 #include "companions/mounted.h"
 
 #include <err.h>
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <locale.h>
@@ -19,6 +20,7 @@
 enum {
 	LINES_MAX = 20, /* limiters that a person is shown */
 	NAME_COLUMNS = 40,
+	WHYS_MAX = 1000, /* limiters whose reasons JSON has */
 	NUMBER_TEXT = 32,
 	SHOWN_TEXT = 16384,
 	STATUS_WRONG = 1,
@@ -118,39 +120,51 @@ static void put_hosts(const struct health *health)
 	putchar('\n');
 }
 
-static void put_limiters(const struct health *health)
+/* Prints the line of a limiter, whose path has @columns. 0 or -errno. */
+static int put_limiter(const struct health *health, const struct health_limiter *limiter,
+		       size_t columns)
+{
+	const struct sample *sample = limiter->sample;
+	char *why = health_why(health, limiter);
+
+	if (!why)
+		return -errno;
+	put_number(sample->values[STAT_WAITING]);
+	put_number(sample->values[STAT_RATE]);
+	put_number(sample->values[STAT_GRANTED]);
+	put_padded(sample->path, (unsigned int)columns);
+	fputs("  ", stdout);
+	put(*why ? why : "-", UINT_MAX);
+	putchar('\n');
+	free(why);
+	return 0;
+}
+
+/* Prints some of the limiters. 0 or -errno. */
+static int put_limiters(const struct health *health)
 {
 	size_t shown = health->limiter_count < LINES_MAX ? health->limiter_count : LINES_MAX;
 	size_t columns = strlen("LIMITER");
+	int err = 0;
 
 	for (size_t i = 0; i < shown; i++) {
-		size_t length = strlen(health->limiters[i].sample->path);
+		size_t cells = cells_count(health->limiters[i].sample->path);
 
-		columns = length > columns ? length : columns;
+		columns = cells > columns ? cells : columns;
 	}
 	columns = columns < NAME_COLUMNS ? columns : NAME_COLUMNS;
 	if (shown)
-		printf("\n%10s  %10s  %10s  %-9s  %-*s  WHY\n", "WAITING", "RATE/s", "GRANTED",
-		       "STATE", (int)columns, "LIMITER");
-	for (size_t i = 0; i < shown; i++) {
-		const struct health_limiter *limiter = &health->limiters[i];
-
-		put_number(limiter->sample->values[STAT_WAITING]);
-		put_number(limiter->sample->values[STAT_RATE]);
-		put_number(limiter->sample->values[STAT_GRANTED]);
-		printf("%-9s  ", health_state_name(limiter->state));
-		put_padded(limiter->sample->path, (unsigned int)columns);
-		fputs("  ", stdout);
-		put(*limiter->why ? limiter->why : "-", UINT_MAX);
-		putchar('\n');
-	}
-	if (health->limiter_count > shown)
+		printf("\n%10s  %10s  %10s  %-*s  WHY\n", "WAITING", "RATE/s", "GRANTED",
+		       (int)columns, "LIMITER");
+	for (size_t i = 0; !err && i < shown; i++)
+		err = put_limiter(health, &health->limiters[i], columns);
+	if (!err && health->limiter_count > shown)
 		printf("and %zu more\n", health->limiter_count - shown);
-	if (health->left_out)
-		printf("%zu more were not looked at\n", health->left_out);
+	return err;
 }
 
-static void print_text(const struct health *health)
+/* 0 or -errno. */
+static int print_text(const struct health *health)
 {
 	static const char *const lines[] = {"version",	   "host",     "source",
 					    "coordinator", "limiters", "waiters"};
@@ -172,7 +186,7 @@ static void print_text(const struct health *health)
 	}
 	put_uptime(health);
 	put_hosts(health);
-	put_limiters(health);
+	return put_limiters(health);
 }
 
 static void json_key(const char *sign, const char *key)
@@ -212,31 +226,37 @@ static void json_hosts(const struct health *health)
 	putchar(']');
 }
 
-static void json_limiters(const struct health *health)
+/* Prints the limiters. 0 or -errno. */
+static int json_limiters(const struct health *health)
 {
 	json_key(",\n ", "limiters");
 	putchar('[');
 	for (size_t i = 0; i < health->limiter_count; i++) {
 		const struct health_limiter *limiter = &health->limiters[i];
 		const struct sample *sample = limiter->sample;
-		const char *state = health_state_name(limiter->state);
+		char *why = i < WHYS_MAX ? health_why(health, limiter) : strdup("");
 
+		if (!why)
+			return -errno;
 		json_value(i ? ",\n  {" : "\n  {", "path", sample->path, strlen(sample->path));
-		json_value(",", "state", state, strlen(state));
+		printf(",\"stuck\":%s", limiter->closed ? "true" : "false");
 		json_number("waiting", sample->values[STAT_WAITING]);
 		json_number("rate", sample->values[STAT_RATE]);
 		json_number("granted", sample->values[STAT_GRANTED]);
 		json_number("share", sample->values[STAT_SHARE]);
-		json_value(",", "why", limiter->why, strlen(limiter->why));
+		json_value(",", "why", why, strlen(why));
 		putchar('}');
+		free(why);
 	}
 	putchar(']');
-	json_number("limiters_left_out", (double)health->left_out);
+	return 0;
 }
 
-static void print_json(const struct health *health)
+/* 0 or -errno. */
+static int print_json(const struct health *health)
 {
 	const char *verdict = health->wrong_count ? health->wrong[0] : OK, *value;
+	int err;
 
 	json_value("{", "verdict", verdict, strlen(verdict));
 	json_key(",\n ", "wrong");
@@ -255,23 +275,25 @@ static void print_json(const struct health *health)
 			json_number(LINES[i].key, (double)health_number(health, LINES[i].name));
 	}
 	json_hosts(health);
-	json_limiters(health);
+	err = json_limiters(health);
 	fputs("}\n", stdout);
+	return err;
 }
 
 static int show(const char *mountpoint, bool json)
 {
 	struct health health;
-	int status;
+	int status, err;
 
 	if (health_take(mountpoint, &health))
 		return STATUS_TROUBLE;
-	if (json)
-		print_json(&health);
-	else
-		print_text(&health);
+	err = json ? print_json(&health) : print_text(&health);
 	status = health.wrong_count ? STATUS_WRONG : EXIT_SUCCESS;
 	health_free(&health);
+	if (err) {
+		warnx("%s: %s", mountpoint, strerror(-err));
+		return STATUS_TROUBLE;
+	}
 	if (fflush(stdout) || ferror(stdout)) {
 		warn("standard output");
 		return STATUS_TROUBLE;

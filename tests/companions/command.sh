@@ -63,7 +63,7 @@ case_help_and_version_are_commands_too() {
 	is help "$("$RATEFS" help)" "$("$RATEFS" --help)"
 	like 'help of run' "$("$RATEFS" help run)" '^usage: ratefs run '
 	is version "$("$RATEFS" version)" "$("$RATEFS" --version)"
-	for name in apply check pipe plot run save serve simulate top; do
+	for name in apply check pipe plot rm run save serve simulate status top; do
 		is "help of $name" "$("$RATEFS" help $name)" "$("$RATEFS" $name --help)"
 	done
 	for name in help version; do
@@ -94,6 +94,7 @@ case_the_only_mount_needs_no_name() {
 	bare 1 top
 	like 'what it says' "$(cat "$d/err")" 'no tree is mounted'
 	bare 2 save
+	bare 2 status
 	bare 2 apply "$d/file"
 	bare 1 serve -l "$d/socket"
 	start -o host=here
@@ -101,6 +102,8 @@ case_the_only_mount_needs_no_name() {
 	like 'first line' "$(head -n 1 "$d/out")" '^here  '
 	bare 1 apply "$d/file"
 	is rate "$(cat "$m/orders/rate")" 5/s
+	bare 0 status
+	is 'first line' "$(head -n 1 "$d/out")" ok
 	bare 0 save
 	like saved "$(cat "$d/out")" '\[orders\].*rate=5/s'
 	env --default-signal "$RATEFS" serve -l "$d/socket" 2> "$d/err" &
@@ -120,7 +123,7 @@ case_without_a_name_several_trees_are_listed() {
 		mkdir "$d/$other"
 		"$RATEFS" -o fsname=second local "$d/$other"
 	done
-	for name in '1 top' '2 save' "2 apply $d/file" '1 serve'; do
+	for name in '1 top' '2 status' '2 save' "2 apply $d/file" '1 serve'; do
 		# shellcheck disable=SC2086
 		bare $name
 		like 'what it says' "$(cat "$d/err")" \

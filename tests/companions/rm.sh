@@ -121,7 +121,7 @@ case_a_deep_one_is_told_why_it_stays() {
 	echo 1 > "$m/$name/$name/concurrency"
 	exec {slot}< "$m/$name/$name/slot"
 	rm_ 1 -r "$m/$name"
-	says "ratefs rm: $m/$name/$name: 1 slot of '$name/$name' is open"
+	says "ratefs rm: $m/$name/$name: 1 slot of '$name' is open"
 	exec {slot}<&-
 	stop
 }

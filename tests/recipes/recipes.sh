@@ -215,9 +215,9 @@ case_copy_of_a_limiter() {
 	recipe 'A copy of a limiter'
 	is 'rate of a copy that is there' "$(cat $m/api2/rate)" 3/s
 	rmdir $m/api2
-	mkdir "$d/bin"
-	ln -s /bin/false "$d/bin/cp"
-	(PATH=$d/bin:$PATH && recipe 'A copy of a limiter') && fail 'it was copied'
+	mkdir "$d/failing"
+	ln -s /bin/false "$d/failing/cp"
+	(PATH=$d/failing:$PATH && recipe 'A copy of a limiter') && fail 'it was copied'
 	is limiters "$(status_of limiters)" 1
 }
 
