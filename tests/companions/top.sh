@@ -406,13 +406,13 @@ case_wrong_arguments_are_refused() {
 
 with_ncurses() { [[ $(ldd "$RATEFS") == *ncurses* ]]; }
 
-# Of a build with -Dtop=disabled alone; the gate makes one.
-case_without_ncurses_it_is_text_alone() {
-	! with_ncurses || skip 'built with ncurses'
+case_text_needs_no_ncurses() {
 	fake
 	top 0 -d 100ms "$t"
 	is limiters "$(limiters)" 'a b'
-	timeout 50 /usr/bin/python3 "$CASES/screen.py" is_refused_without_ncurses "$RATEFS" "$t"
+	with_ncurses ||
+		timeout 50 /usr/bin/python3 "$CASES/screen.py" is_refused_without_ncurses \
+			"$RATEFS" "$t"
 }
 
 case_its_help_is_told() {
