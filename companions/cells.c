@@ -2,13 +2,15 @@
 #include "companions/cells.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 #include <wchar.h>
 
-enum { ROWS_DEFAULT = 24, COLUMNS_DEFAULT = 80 };
+enum { ROWS_DEFAULT = 24, COLUMNS_DEFAULT = 80, LINE_BYTES = 4096 };
 
 /* They have what stands behind them shown in another order. */
 static const wchar_t TURNING[] = L"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
@@ -81,4 +83,41 @@ void cells_fit(const char *text, unsigned int cells, char *to, size_t size)
 	}
 	length = strlen(to);
 	snprintf(to + length, size - length, "%*s", (int)(cells - used), "");
+}
+
+void cells_print_span(double seconds, char text[CELL_BYTES])
+{
+	static const struct {
+		double seconds;
+		const char *name;
+	} units[] = {{24 * 3600, "d"}, {3600, "h"}, {60, "m"}, {1, "s"}};
+	const size_t last = sizeof(units) / sizeof(units[0]) - 1;
+	double count, rest;
+	size_t i = 0;
+
+	while (i < last && seconds < units[i].seconds)
+		i++;
+	count = floor(seconds / units[i].seconds);
+	rest = i < last ? floor(fmod(seconds, units[i].seconds) / units[i + 1].seconds) : 0;
+	if (isnan(seconds))
+		strcpy(text, "-");
+	else if (seconds > 0 && seconds < 0.9995)
+		snprintf(text, CELL_BYTES, "%.0fms", 1000 * seconds);
+	else if (i == last)
+		snprintf(text, CELL_BYTES, "%.*fs", seconds < 10 && seconds != count, seconds);
+	else if (count < 1000)
+		snprintf(text, CELL_BYTES, "%.0f%s%02.0f%s", count, units[i].name, rest,
+			 units[i + 1].name);
+	else
+		snprintf(text, CELL_BYTES, count < 1e5 ? "%.0fd" : "never", count);
+}
+
+void cells_renew(const char *text)
+{
+	char line[LINE_BYTES];
+	unsigned int rows, columns;
+
+	cells_of_terminal(STDERR_FILENO, &rows, &columns);
+	cells_slice(text, 0, columns > 3 ? columns - 3 : 0, line, sizeof(line));
+	fprintf(stderr, "\r%*s\r%s", (int)columns - 1, "", line);
 }

@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+enum { CELL_BYTES = 32 }; /* of a number or a time in a table */
+
 /* Finds the size of the terminal that @fd is; 24 rows of 80 when it tells none. */
 void cells_of_terminal(int fd, unsigned int *rows, unsigned int *columns);
 
@@ -22,5 +24,14 @@ unsigned int cells_slice(const char *text, unsigned int from, unsigned int cells
 
 /* Writes @text as @cells cells to @to: with blanks behind it, or with a `~` for its middle. */
 void cells_fit(const char *text, unsigned int cells, char *to, size_t size);
+
+/* Prints a time in its two largest units, at most seven characters of it; `-` for no number. */
+void cells_print_span(double seconds, char text[CELL_BYTES]);
+
+/*
+ * Shows @text on the terminal that is standard error, in place of the line before: as much as fits
+ * with the `^C` that the terminal adds when it is typed.
+ */
+void cells_renew(const char *text);
 
 #endif

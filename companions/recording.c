@@ -68,20 +68,11 @@ static void take_signals(sigset_t *ours)
 	}
 }
 
-/* Returns how many cells a line on the terminal has that does not wrap. */
-static unsigned int line_cells(void)
-{
-	unsigned int rows, columns;
-
-	cells_of_terminal(STDERR_FILENO, &rows, &columns);
-	return columns - 1;
-}
-
 /* Shows for how long it has been recorded, in place of what was shown before. */
 static void show_progress(const struct recording *recording, uint64_t time_ns)
 {
 	const char *path = recording->limiters[0], *slash = strrchr(path, '/');
-	char called[NAME_MAX + 1], text[2 * NAME_MAX], line[2 * NAME_MAX];
+	char called[NAME_MAX + 1], text[2 * NAME_MAX];
 
 	if (recording->count == 1)
 		cells_slice(slash ? slash + 1 : path, 0, NAME_MAX, called, sizeof(called));
@@ -90,14 +81,13 @@ static void show_progress(const struct recording *recording, uint64_t time_ns)
 	snprintf(text, sizeof(text), "recording %s: %" PRIu64 " of %g s, %s", called,
 		 time_ns / NSEC_PER_SEC, (double)recording->time_ns / NSEC_PER_SEC,
 		 recording->hint);
-	cells_slice(text, 0, line_cells(), line, sizeof(line));
-	fprintf(stderr, "\r%s", line);
+	cells_renew(text);
 }
 
 static void hide_progress(const struct recording *recording)
 {
 	if (recording->hint)
-		fprintf(stderr, "\r%*s\r", (int)line_cells(), "");
+		cells_renew("");
 }
 
 /* Says why @path gives no sample in the round that is taken: @err. */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LINE_BYTES = 3 * PATH_MAX, CELL_BYTES = 32, HOT_PER_CENT = 90 };
+enum { LINE_BYTES = 3 * PATH_MAX, HOT_PER_CENT = 90 };
 enum { BAR_CELLS = 5, SOURCE_CELLS = 4, WORD_CELLS = 9 };
 
 const char VIEW_KEYS_TEXT[] = "    q            quit\n"
@@ -158,34 +158,6 @@ static void put_line(const struct view *view, char *text, enum view_look look)
 	show(view, text, &(struct view_line){.look = look});
 }
 
-/* Prints a time in its two largest units, at most seven characters of it. */
-static void print_span(double seconds, char text[CELL_BYTES])
-{
-	static const struct {
-		double seconds;
-		const char *name;
-	} units[] = {{24 * 3600, "d"}, {3600, "h"}, {60, "m"}, {1, "s"}};
-	const size_t last = sizeof(units) / sizeof(units[0]) - 1;
-	double count, rest;
-	size_t i = 0;
-
-	while (i < last && seconds < units[i].seconds)
-		i++;
-	count = floor(seconds / units[i].seconds);
-	rest = i < last ? floor(fmod(seconds, units[i].seconds) / units[i + 1].seconds) : 0;
-	if (isnan(seconds))
-		strcpy(text, "-");
-	else if (seconds > 0 && seconds < 0.9995)
-		snprintf(text, CELL_BYTES, "%.0fms", 1000 * seconds);
-	else if (i == last)
-		snprintf(text, CELL_BYTES, "%.*fs", seconds < 10 && seconds != count, seconds);
-	else if (count < 1000)
-		snprintf(text, CELL_BYTES, "%.0f%s%02.0f%s", count, units[i].name, rest,
-			 units[i + 1].name);
-	else
-		snprintf(text, CELL_BYTES, count < 1e5 ? "%.0fd" : "never", count);
-}
-
 /* Prints the daemon's own figures, in a line, and notes whether it is in a fleet. */
 static void put_status(struct view *view)
 {
@@ -211,7 +183,7 @@ static void put_status(struct view *view)
 	if (file)
 		fclose(file);
 	view->fleet = strcmp(values[COORDINATOR], "none") != 0;
-	print_span(*values[UPTIME] ? floor(strtod(values[UPTIME], NULL)) : (double)NAN, up);
+	cells_print_span(*values[UPTIME] ? floor(strtod(values[UPTIME], NULL)) : (double)NAN, up);
 	snprintf(rest, sizeof(rest), "  %s%s%s%.16s limiters  %.16s wait  up %s",
 		 strcmp(values[DEGRADED], "yes") ? "" : "degraded  ",
 		 !view->fleet || !strcmp(values[COORDINATOR], "ready") ? "" : values[COORDINATOR],
@@ -470,7 +442,7 @@ static void put_limiter(const struct view *view, const struct columns *columns, 
 					 ? columns->widths[USE] + 1
 					 : 0;
 	}
-	print_span(row->wait, numbers[WAIT]);
+	cells_print_span(row->wait, numbers[WAIT]);
 	cells[LIMITER] = row->name;
 	cells[WHY] = row->why ? row->why : "";
 	columns_write(columns, cells, text, sizeof(text));

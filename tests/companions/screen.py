@@ -517,7 +517,7 @@ def tells_progress(binary, path):
     screen.send("\x03")
     screen.end()
     screen = plot(binary, path, columns=40)
-    screen.expect("\rrecording fake: 2 of 3600 s, Ctrl-C dra\r")
+    screen.expect("\rrecording fake: 2 of 3600 s, Ctrl-C d\r")
     screen.send("\x03")
     screen.end()
     check("line at the end", screen.text[-41:], f"\r{'':39}\r")
