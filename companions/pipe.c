@@ -8,12 +8,14 @@
 #include "companions/companion.h"
 #include "companions/home.h"
 #include "companions/pace.h"
+#include "companions/progress.h"
 
 #include "core/values/quantity.h"
 
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +29,7 @@ struct copy {
 	const char *limiter; /* as given */
 	char home[PATH_MAX];
 	struct pace pace;
+	struct progress progress;
 };
 
 static const int ENDINGS[] = {SIGHUP, SIGINT, SIGTERM};
@@ -126,6 +129,7 @@ static ssize_t take_tokens(struct copy *copy, size_t left)
 		pace_granted(&copy->pace, &take, (uint64_t)got, companion_now_ns());
 	if (got > 0 || ended_by)
 		return got > 0 ? got : 0;
+	progress_end(&copy->progress);
 	if (got == -ENODEV || got == -ENOENT)
 		warnx("%s: the limiter is gone", copy->limiter);
 	else
@@ -134,7 +138,7 @@ static ssize_t take_tokens(struct copy *copy, size_t left)
 }
 
 /* Gives back @tokens whose bytes were not written. */
-static void give_back(const struct copy *copy, size_t tokens)
+static void give_back(struct copy *copy, size_t tokens)
 {
 	char text[QUANTITY_TEXT];
 	int length = snprintf(text, sizeof(text), "-%zu\n", tokens);
@@ -143,9 +147,11 @@ static void give_back(const struct copy *copy, size_t tokens)
 
 	if (!err && write(file, text, (size_t)length) < 0)
 		err = -errno;
-	if (err)
+	if (err) {
+		progress_end(&copy->progress);
 		warnx("%s/charge: %zu tokens are not given back: %s", copy->home, tokens,
 		      strerror(-err));
+	}
 	if (file >= 0)
 		close(file);
 }
@@ -164,7 +170,7 @@ static bool wait_for_room(void)
 }
 
 /* Writes @size bytes, whose tokens were taken. 0 or -errno: then the rest was given back. */
-static int write_bytes(const struct copy *copy, const char *bytes, size_t size)
+static int write_bytes(struct copy *copy, const char *bytes, size_t size)
 {
 	int err = 0;
 
@@ -172,6 +178,7 @@ static int write_bytes(const struct copy *copy, const char *bytes, size_t size)
 		ssize_t written = write(STDOUT_FILENO, bytes, size);
 
 		if (written >= 0) {
+			progress_add(&copy->progress, (size_t)written);
 			bytes += written;
 			size -= (size_t)written;
 		} else if (errno == EAGAIN) {
@@ -210,26 +217,29 @@ static int copy_piece(struct copy *copy, const char *bytes, size_t size)
 static int copy_all(struct copy *copy)
 {
 	static char piece[PACE_PIECE];
+	ssize_t got = 1;
 	int err = 0;
 
 	/* The more there is at once, the less time goes into asking. Files are no pipes. */
 	(void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, (int)PACE_PIECE);
-	while (!err && !ended_by) {
-		ssize_t got = read(STDIN_FILENO, piece, sizeof(piece));
+	while (got && !err && !ended_by) {
 		struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
 
-		if (!got)
-			return EXIT_SUCCESS;
+		got = read(STDIN_FILENO, piece, sizeof(piece));
 		if (got > 0) {
 			pace_input(&copy->pace, companion_now_ns());
 			err = copy_piece(copy, piece, (size_t)got);
-		} else if (errno == EAGAIN) {
+		} else if (got && errno == EAGAIN) {
 			(void)poll(&input, 1, -1);
-		} else if (errno != EINTR) {
+		} else if (got && errno != EINTR) {
+			err = 1;
+			progress_end(&copy->progress);
 			warn("standard input");
-			return EXIT_FAILURE;
 		}
 	}
+	progress_end(&copy->progress);
+	if (!got)
+		return EXIT_SUCCESS;
 	if (ended_by)
 		return end_by(ended_by);
 	if (err == -EPIPE && !pipes_may_break)
@@ -241,44 +251,70 @@ static int copy_all(struct copy *copy)
 
 static void print_usage(void)
 {
-	printf("usage: ratefs pipe LIMITER\n"
+	printf("usage: ratefs pipe [options] LIMITER\n"
 	       "\n"
 	       "Copies standard input to standard output. A byte is a token of LIMITER, a\n"
-	       "directory of a mounted tree.\n"
+	       "directory of a mounted tree. On SIGUSR1 it tells how far it is.\n"
 	       "\n"
 	       "options:\n"
+	       "    --progress          tells so on a terminal each second, and at the end\n"
 	       "    -h, --help          print this\n");
+}
+
+/* Finds the home of the limiter of @copy. 0, or an exit status after a message. */
+static int find_limiter(struct copy *copy)
+{
+	char take[PATH_MAX];
+
+	if (strlen(copy->limiter) > PATH_MAX - 2 * (size_t)QUANTITY_TEXT) {
+		warnx("the path is too long: '%s'", copy->limiter);
+		return companion_usage();
+	}
+	if (home_find(copy->limiter, copy->home))
+		return EXIT_FAILURE;
+	snprintf(take, sizeof(take), "%.*s/take", PATH_MAX - 8, copy->limiter);
+	if (access(take, F_OK)) {
+		warnx("not a limiter or a key, there is no take: '%s'", copy->limiter);
+		return companion_usage();
+	}
+	return 0;
 }
 
 int pipe_main(int argc, char *argv[])
 {
-	struct copy copy = {.limiter = argc > 1 ? argv[1] : "", .pace = PACE_START};
-	char take[PATH_MAX];
+	static const struct option options[] = {
+		{"progress", no_argument, NULL, 'p'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct copy copy = {.pace = PACE_START};
+	bool is_shown = false;
+	int option, status;
 
-	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
-		print_usage();
-		return EXIT_SUCCESS;
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
+		switch (option) {
+		case 'p':
+			is_shown = true;
+			break;
+		case 'h':
+			print_usage();
+			return EXIT_SUCCESS;
+		default:
+			return companion_usage();
+		}
 	}
-	if (argc != 2 || *argv[1] == '-' || !*argv[1]) {
-		if (argc > 2)
-			warnx("an argument too many: '%s'", argv[2]);
+	if (argc - optind != 1 || !*argv[optind]) {
+		if (argc - optind > 1)
+			warnx("an argument too many: '%s'", argv[optind + 1]);
 		else
-			warnx(argc == 2 ? "not an option or limiter: '%s'"
-					: "no limiter given: '%s'",
-			      argc == 2 ? argv[1] : "LIMITER");
+			warnx("no limiter given: 'LIMITER'");
 		return companion_usage();
 	}
-	if (strlen(copy.limiter) > PATH_MAX - 2 * (size_t)QUANTITY_TEXT) {
-		warnx("the path is too long: '%s'", copy.limiter);
-		return companion_usage();
-	}
-	if (home_find(copy.limiter, copy.home))
-		return EXIT_FAILURE;
-	snprintf(take, sizeof(take), "%.*s/take", PATH_MAX - 8, copy.limiter);
-	if (access(take, F_OK)) {
-		warnx("not a limiter or a key, there is no take: '%s'", copy.limiter);
-		return companion_usage();
-	}
+	copy.limiter = argv[optind];
+	status = find_limiter(&copy);
+	if (status)
+		return status;
 	handle_signals();
+	progress_begin(&copy.progress, is_shown);
 	return copy_all(&copy);
 }

@@ -184,6 +184,7 @@ case_words_are_completed() {
 	offers ratefs run orders --unit a = b -- readlin readlink
 	offers ratefs run orders cat -- o 'orders orders.ini'
 	offers ratefs pipe o orders
+	offers ratefs pipe --p --progress
 	offers ratefs rm -r orders o orders
 	offers ratefs top o orders
 	offers ratefs st status

@@ -9,9 +9,9 @@ piped() {
 	is "exit status of pipe $* ($(cat "$d/err"))" "$status" "$wanted"
 }
 
-# pipe LIMITER: copies in the background; its pid in $pipe.
+# pipe LIMITER [OPTION]: copies in the background; its pid in $pipe.
 pipe() {
-	env --default-signal "$RATEFS" pipe "$m/$1" <&0 2> "$d/err" &
+	env --default-signal "$RATEFS" pipe "${@:2}" "$m/$1" <&0 2> "$d/err" &
 	pipe=$!
 }
 
@@ -284,16 +284,115 @@ case_a_refusal_by_a_bound_of_the_limiter_is_told_as_such() {
 	says "orders: no tokens: as many readers wait as queue_max of 'orders' allows: 0"
 }
 
+copied='copied, [0-9.]+m?s, [0-9.]+ [kMG]?B/s'
+
+case_progress_is_one_line_at_the_end_without_a_terminal() {
+	start
+	limiter orders 1G/s 1000000
+	head -c 300001 /dev/urandom > "$d/in"
+	piped 0 --progress "$m/orders" < "$d/in"
+	cmp "$d/in" "$d/out"
+	says "^300001 bytes \\(100 %\\) $copied\$"
+	piped 0 "$m/orders" --progress < <(cat "$d/in")
+	says "^300001 bytes $copied\$"
+	piped 0 "$m/orders" < "$d/in"
+	is 'what it says without the option' "$(cat "$d/err")" ''
+	exec 7< "$d/in"
+	dd bs=300000 count=1 <&7 > /dev/null 2>&1
+	piped 0 --progress "$m/orders" <&7
+	says "^1 byte \\(100 %\\) $copied\$"
+}
+
+case_progress_is_told_also_of_a_copy_that_a_signal_ends() {
+	start
+	limiter orders 1/d 5000
+	head -c 8000 /dev/zero > "$d/in"
+	pipe orders --progress < "$d/in" > "$d/out"
+	waiting orders 1
+	kill "$pipe"
+	local status=0
+	gone "$pipe" 20 || status=$?
+	is 'exit status' $status 143
+	says "^5000 bytes \\(62 %\\) $copied\$"
+}
+
+case_a_copy_that_tells_its_progress_keeps_its_place_in_the_queue() {
+	start
+	limiter orders 1/d 5000
+	head -c 5001 /dev/zero > "$d/in"
+	pipe orders < "$d/in" > "$d/out"
+	waiting orders 1
+	reader orders/token
+	waiting orders 2
+	kill -USR1 "$pipe"
+	eventually 20 eval '! alive "$pipe" || [ -s "$d/err" ]'
+	says "^5000 bytes \\(99 %\\) $copied(, [0-9a-z.]+ left)?\$"
+	echo -1 > "$m/orders/charge"
+	gone "$pipe" 20
+	cmp "$d/in" "$d/out"
+	counts orders waiting 1
+	kill "$reader"
+}
+
+case_no_byte_is_lost_however_often_a_copy_tells_its_progress() {
+	start
+	limiter orders 300k/s 1000
+	head -c 600000 /dev/urandom > "$d/in"
+	mkfifo "$d/from" "$d/to"
+	cat "$d/in" > "$d/from" &
+	cat "$d/to" > "$d/out" &
+	local last=$!
+	pipe orders < "$d/from" > "$d/to"
+	eventually 20 eval '[ "$(counter orders granted)" -gt 0 ]'
+	while alive "$pipe"; do
+		kill -USR1 "$pipe" 2> /dev/null || :
+	done
+	gone "$pipe" 20
+	gone "$last" 20
+	cmp "$d/in" "$d/out"
+	taken 600000
+	[ -s "$d/err" ] || fail 'it told nothing'
+	is 'other lines' "$(grep -vE "^[0-9]+ bytes $copied\$" "$d/err")" ''
+}
+
+case_standard_error_that_takes_no_progress_does_not_hold_up_a_copy() {
+	start
+	limiter orders 1G/s 1000000
+	head -c 300001 /dev/urandom > "$d/in"
+	mkfifo "$d/full" "$d/broken"
+	exec 7<> "$d/full" 8<> "$d/broken"
+	dd if=/dev/zero of="$d/full" oflag=nonblock 2> /dev/null || :
+	exec 9> "$d/broken" 8>&-
+	local error
+	for error in '&7' '&9' '&-' /dev/full; do
+		eval 'env --default-signal timeout 30 "$RATEFS" pipe --progress "$m/orders" \
+			< "$d/in" > "$d/out" 2>'"$error" || fail "exit status $? with 2>$error"
+		cmp "$d/in" "$d/out"
+	done
+	taken $((4 * 300001))
+}
+
+# on_screen SCENARIO: of screen.py, in $d, with a limiter that has 5,000 tokens of orders.
+on_screen() {
+	start
+	limiter orders 1/d 5000
+	head -c 8000 /dev/zero > "$d/in"
+	(cd "$d" && timeout 50 /usr/bin/python3 "$CASES/screen.py" "$1" "$RATEFS" "$m/orders")
+}
+
+case_on_a_terminal_the_line_is_renewed() { on_screen renews_its_line; }
+case_control_c_leaves_the_last_line_on_the_terminal() { on_screen ends_its_line; }
+case_a_message_has_a_line_of_its_own_on_the_terminal() { on_screen tells_below_its_line; }
+
 case_wrong_arguments_are_named() {
 	start
 	limiter orders
 	piped 2
 	says "no limiter given: 'LIMITER'"
-	piped 2 -L 10
-	says 'an argument too many'
 	piped 2 -x
-	says "not an option or limiter: '-x'"
+	says "invalid option -- 'x'"
 	piped 2 ''
+	says "no limiter given: 'LIMITER'"
 	piped 2 "$m/orders" more
 	says "an argument too many: 'more'"
 	echo 4 > "$m/orders/partitions/count"
@@ -304,5 +403,5 @@ case_wrong_arguments_are_named() {
 	piped 1 "$d/nothing"
 	says 'No such file or directory'
 	piped 0 --help
-	like help "$(cat "$d/out")" 'ratefs pipe LIMITER'
+	like help "$(cat "$d/out")" 'ratefs pipe \[options\] LIMITER'
 }

@@ -134,7 +134,7 @@ def selected(screen):
     for number, line in enumerate(screen.shown.display):
         if screen.shown.buffer[number][0].reverse and "LIMITER" not in line:
             return line.split()[-1]
-    return None
+    return ""
 
 
 def quits(binary, path):
@@ -572,6 +572,48 @@ def draws_many_in_signs(binary, path):
     panel = lines[:next(i for i, line in enumerate(lines) if "readers that wait" in line)]
     drawn = [match[1] for line in panel if (match := re.search(r"([*#$%@&=])\1{20}", line))]
     check("signs from above", drawn[:7], list("*=&@%$#"))
+
+
+def copy(binary, path, **size):
+    """A copy of the file `in` by a limiter, with its progress."""
+    return Screen("/bin/sh", "-c", 'exec "$0" pipe --progress "$1" < in > out', binary, path,
+                  **size)
+
+
+def renews_its_line(binary, path):
+    """The rate is that of the last ten seconds: after them it does not know what is left."""
+    screen = copy(binary, path)
+    screen.shows(r"^5000 bytes \(62 %\) copied, \d\S*s, \S+ k?B/s, \S+ left$")
+    screen.shows(r"^5000 bytes \(62 %\) copied, \d\ds, 0 B/s$")
+    check("other lines", [line for line in screen.lines()[1:] if line], [])
+    screen.send("\x03")
+    screen.end()
+
+
+def ends_its_line(binary, path):
+    for columns in (100, 40):
+        screen = copy(binary, path, columns=columns)
+        screen.shows(r"^5000 bytes|^0 bytes")
+        screen.send("\x03")
+        check("exit status", screen.end(), -signal.SIGINT)
+        check("screen", bool(re.fullmatch(r"\d+ bytes \(\d+ %\) copied, \S+, \S+ k?B/s",
+                                          "".join(screen.lines()))), True)
+        check("column of the cursor", screen.shown.cursor.x, 0)
+
+
+def tells_below_its_line(binary, path):
+    os.remove("in")
+    os.mkfifo("in")
+    screen = copy(binary, path)
+    with open("in", "wb", buffering=0) as fifo:
+        fifo.write(bytes(5000))
+        screen.shows("^5000 bytes copied, ")
+        os.rmdir(path)
+        fifo.write(b"more")
+        check("exit status", screen.end(), 1)
+    lines = screen.lines()
+    check("first line", lines[0][:19], "5000 bytes copied, ")
+    check("second line", lines[1], f"ratefs pipe: {path}: the limiter is gone")
 
 
 globals()[sys.argv[1]](*sys.argv[2:])
