@@ -253,6 +253,20 @@ case_parallel() {
 	all_fetched
 }
 
+case_how_far_a_batch_is() {
+	tree
+	recipe 'How far a batch is' > said
+	all_fetched
+	like 'what is said before' "$(head -n 1 said)" '^12 urls, [0-9]+\.[0-9]+ s$'
+	is 'what is said last' "$(tr '\r' '\n' < said | tail -n 1)" '12 of 12'
+	ratefs_is_found
+	limiter net 1G/s
+	head -c 300000 /dev/urandom > big
+	recipe 'How far a batch is' 2 2> told
+	cmp big copy
+	like progress "$(cat told)" '^300000 bytes \(100 %\) copied, '
+}
+
 case_make() {
 	tree
 	echo one > one.md
