@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# How companions are reached, and their completion in bash.
+# How companions are reached, and their completion in shells.
 
 case_the_daemon_names_its_companions() {
 	local name
@@ -166,6 +166,7 @@ case_words_are_completed() {
 	offers ratefs -o allow_other,now allow_other,nowait
 	offers ratefs -o config = o 'orders orders.ini'
 	offers ratefs -o x,loglevel = 'error info warning'
+	offers ratefs -o host = a,now a,nowait
 	offers ratefs -o loglevel = w warning
 	offers ratefs local o orders
 	offers ratefs run o orders
@@ -223,3 +224,96 @@ case_the_options_that_are_completed_are_those_of_the_help() {
 			"$(options $name)"
 	done
 }
+
+one_line() { sort -u | paste -s -d ' '; }
+
+# completed_words: lines, and the words that zsh and fish complete each with, in a directory that
+# has orders/ and orders.ini.
+completed_words() {
+	local name names
+	names=$("$RATEFS" --help | sed -nE 's/^    ratefs ([a-z]+) .*/\1/p')
+	# shellcheck disable=SC2086
+	echo "ratefs |$(printf '%s\n' $names help version local orders | one_line)"
+	echo "ratefs -|$(options | one_line)"
+	echo "ratefs -o |$("$RATEFS" --help | sed -nE 's/^    -o ([a-z_]+=?).*/\1/p' | one_line)"
+	for name in $names; do
+		echo "ratefs $name -|$(options "$name" | one_line)"
+	done
+	cat << 'END'
+ratefs r|rm run
+ratefs local o|orders
+ratefs local:o|local:orders
+ratefs -o con|config=
+ratefs -o allow_other,now|allow_other,nowait
+ratefs -o host=a,now|host=a,nowait
+ratefs -o config=o|config=orders config=orders.ini
+ratefs -o nowait,loglevel=w|nowait,loglevel=warning
+ratefs help pi|pipe
+ratefs run o|orders
+ratefs run orders/|orders/batch
+ratefs run orders --re|--report --retry
+ratefs run orders -n 1,tpm=250 --sl|--slot
+ratefs run orders -- readlin|readlink
+ratefs run orders cat o|orders orders.ini
+ratefs run --headers f --unit tokens=tpm o|orders
+ratefs run --headers o|orders orders.ini
+ratefs plot orders -o orders.|orders.ini
+ratefs apply o|orders orders.ini
+ratefs top -s w|waiting
+END
+}
+
+# In zsh as it is used: on a terminal, by its own completion, which puts all words into the line.
+zsh_completes() {
+	cat > "$d/.zshrc" << 'END'
+fpath=($ZDOTDIR/share/zsh/site-functions $fpath)
+autoload -Uz compinit && compinit -u -D
+all() { compstate[insert]=all compstate[list]=; }
+complete_lines() {
+	local line
+	while IFS= read -r line; do
+		BUFFER=$line CURSOR=$#line comppostfuncs=(all)
+		zle complete-word
+		print -r -- "$line|${BUFFER#${line% *} }"
+	done < $ZDOTDIR/lines > $ZDOTDIR/completed
+	exit
+}
+zle -N zle-line-init complete_lines
+END
+	ZDOTDIR=$d timeout 60 script -qec 'zsh -d -i' /dev/null < /dev/null > "$d/out" 2>&1 ||
+		fail "$(tail -c 500 "$d/out")"
+	cat "$d/completed"
+}
+
+fish_completes() {
+	HOME=$d XDG_CONFIG_HOME=$d XDG_DATA_DIRS=$d/share:/usr/share timeout 60 fish -c '
+		while read -l line
+			printf "%s|%s\n" $line (complete -C $line | string replace -r "\t.*" "" |
+				string join " ")
+		end' < "$d/lines"
+}
+
+# words_are_completed_by SHELL: its completion lies where it is installed.
+words_are_completed_by() {
+	local companions=$CASES/../../companions line words
+	mkdir -p "$d/bin" "$d/here/orders/batch" "$d/share/bash-completion/completions" \
+		"$d/share/zsh/site-functions" "$d/share/fish/vendor_completions.d"
+	ln -s "$RATEFS" "$d/bin/ratefs" # fish completes commands that are there
+	PATH=$d/bin:$PATH
+	cp "$companions/ratefs.bash-completion" "$d/share/bash-completion/completions/ratefs"
+	cp "$companions/ratefs.zsh-completion" "$d/share/zsh/site-functions/_ratefs"
+	cp "$companions/ratefs.fish-completion" "$d/share/fish/vendor_completions.d/ratefs.fish"
+	cd "$d/here" && touch orders.ini
+	completed_words > "$d/expected"
+	cut -d '|' -f 1 "$d/expected" > "$d/lines"
+	"$1_completes" > "$d/said"
+	while IFS='|' read -r line words; do
+		# a slash or a comma goes on where it may
+		echo "$line|$(tr ' ' '\n' <<< "$words" | sed 's/[/,]$//; /^$/d' | one_line)"
+	done < "$d/said" > "$d/offered"
+	is "what $1 does not offer, and should not" \
+		"$(diff "$d/expected" "$d/offered" | sed -n '/^[<>]/p')" ''
+}
+
+case_zsh_completes_the_same_words() { words_are_completed_by zsh; }
+case_fish_completes_the_same_words() { words_are_completed_by fish; }
