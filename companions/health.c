@@ -76,7 +76,6 @@ static int read_host(struct health *health, const char *line, bool is_old)
 
 static int read_hosts(struct health *health, int top)
 {
-	static const char headings[] = "# host ";
 	int file = openat(top, "hosts", O_RDONLY | O_CLOEXEC), err = 0;
 	FILE *lines = file < 0 ? NULL : fdopen(file, "r");
 	bool is_old = false;
@@ -90,9 +89,8 @@ static int read_hosts(struct health *health, int top)
 		return err;
 	}
 	while (!err && getline(&line, &room, lines) >= 0) {
-		/* Another comment says since when ZooKeeper has not told of hosts. */
 		if (*line == '#')
-			is_old = is_old || strncmp(line, headings, strlen(headings)) != 0;
+			is_old = is_old || mounted_hosts_note(line);
 		else
 			err = read_host(health, line, is_old);
 	}

@@ -152,6 +152,15 @@ size_t mounted_line(const char *text, const char *name, const char **value)
 	return 0;
 }
 
+const char *mounted_hosts_note(const char *line)
+{
+	static const char mark[] = "# ", headings[] = "# host ";
+
+	if (strncmp(line, mark, strlen(mark)) != 0 || !strncmp(line, headings, strlen(headings)))
+		return NULL;
+	return line + strlen(mark);
+}
+
 /* Adds a copy of @name. 0 or -ENOMEM. */
 static int add_name(struct mounted_names *names, const char *name)
 {

@@ -45,6 +45,12 @@ int mounted_read(int directory, bool top, struct mounted *mounted, char error[ER
  */
 size_t mounted_line(const char *text, const char *name, const char **value);
 
+/*
+ * Returns what a line of the file hosts says of all hosts, as since when they are not known; it
+ * ends with its line. NULL: the line is of a host, or the headings.
+ */
+const char *mounted_hosts_note(const char *line);
+
 /* The names of limiters in a directory, sorted; owned. */
 struct mounted_names {
 	char **all;

@@ -100,9 +100,9 @@ static void complain(const struct recording *recording, const char *path, int er
 	if (recording->rounds)
 		warnx("%s: %s; it was recorded for %.1f s", path, strerror(-err),
 		      recording->seconds[recording->rounds - 1]);
-	else if (err != -ENOENT || access(path, F_OK))
+	else if (err != -EISDIR && (err != -ENOENT || access(path, F_OK)))
 		warnx("%s: %s", path, strerror(-err));
-	else if (access(file, F_OK))
+	else if (access(file, F_OK) || err == -EISDIR) /* of keys, one that is called so */
 		warnx("%s: not a limiter: it has no file stat", path);
 	else
 		warnx("%s: not a limiter but the tree: name a limiter, which is a directory in it",

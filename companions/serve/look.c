@@ -92,13 +92,14 @@ static void print_limiter(FILE *out, const struct sample *sample)
 /* Prints the lines of hosts, but for headings, split at blanks. */
 static void print_hosts(FILE *out, const char *line)
 {
-	const char *between = "";
+	const char *between = "", *note = "";
 
 	fputs(",\"hosts\":[", out);
 	while (line && *line) {
 		const char *end = line + strcspn(line, "\n");
 
 		if (*line == '#') {
+			note = mounted_hosts_note(line) ? mounted_hosts_note(line) : note;
 			line = end + (*end == '\n');
 			continue;
 		}
@@ -114,7 +115,8 @@ static void print_hosts(FILE *out, const char *line)
 		fputc(']', out);
 		line = end + (*end == '\n');
 	}
-	fputc(']', out);
+	fputs("],\"hosts_note\":", out);
+	json_text(out, note, strcspn(note, "\n"));
 }
 
 /* Prints a message up to its limiters. */

@@ -3,7 +3,8 @@
  *
  * A message is an event of a stream of server-sent events (WHATWG HTML, 9.2), with JSON:
  *
- *	all      {"at": SECONDS, "status": {NAME: TEXT}, "hosts": [HOST], "limiters": [LIMITER]}
+ *	all      {"at": SECONDS, "status": {NAME: TEXT}, "hosts": [HOST], "hosts_note": TEXT,
+ *	          "limiters": [LIMITER]}
  *	changes  the same: limiters that are new or changed, and "gone": [PATH]
  *	holders  {"limiter": PATH, "holders": [[NAME, SHARE, RATE, PIECES]]}
  *	trouble  {"why": TEXT}

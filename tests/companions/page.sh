@@ -251,6 +251,26 @@ case_events_tell_all_and_then_what_changes() {
 	END
 }
 
+# A tree of files, as that of a host to which ZooKeeper does not answer.
+case_page_says_since_when_hosts_are_not_known() {
+	m=$d/tree
+	mkdir "$m"
+	printf '%s\n' 'version 9.9' 'host h1' 'coordinator disconnected' > "$m/status"
+	printf '%s\n' '# as of 23 s ago: ZooKeeper does not answer' \
+		'# host weight held seconds id' 'h1 1 20 1 a' 'h2 2 5 24 b' > "$m/hosts"
+	echo 'ratefs_granted_total{limiter="orders"} 1' > "$m/metrics"
+	: > "$m/last_error"
+	serve_page
+	browse <<- 'END'
+		page.until(chart("Hosts of the fleet"), "Hosts of the fleet\nas of 23 s ago: "
+		           "ZooKeeper does not answer\nhost\tshare\ttokens/s\tweight\tlast heard\n"
+		           "h1\t0 %\t0\t1\t1 s ago\nh2\t0 %\t0\t2\t24 s ago")
+		with open(f"{mount}/hosts", "w") as hosts:
+		    hosts.write("# host weight held seconds id\nh1 1 20 1 a\n")
+		page.until(f"{chart('Hosts of the fleet')}.includes('ZooKeeper')", False)
+	END
+}
+
 case_no_more_than_64_viewers_are_told() {
 	start
 	serve_page

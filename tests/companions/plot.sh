@@ -469,6 +469,8 @@ case_a_mount_point_is_no_limiter() {
 	says "$m: not a limiter but the tree"
 	plot 1 "$m/" -t 1h -o "$d/image.svg"
 	says 'not a limiter but the tree'
+	plot 1 "$m/orders/keys" --data
+	says "$m/orders/keys: not a limiter: it has no file stat"
 	[ ! -e "$d/image.svg" ] || fail 'an empty file is left'
 }
 
