@@ -7,10 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 #include <wchar.h>
 
-enum { ROWS_DEFAULT = 24, COLUMNS_DEFAULT = 80, LINE_BYTES = 4096 };
+enum { ROWS_DEFAULT = 24, COLUMNS_DEFAULT = 80, LINE_BYTES = 1024 };
 
 /* They have what stands behind them shown in another order. */
 static const wchar_t TURNING[] = L"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
@@ -112,12 +111,12 @@ void cells_print_span(double seconds, char text[CELL_BYTES])
 		snprintf(text, CELL_BYTES, count < 1e5 ? "%.0fd" : "never", count);
 }
 
-void cells_renew(const char *text)
+void cells_renew(int fd, const char *text, char *to, size_t size)
 {
 	char line[LINE_BYTES];
 	unsigned int rows, columns;
 
-	cells_of_terminal(STDERR_FILENO, &rows, &columns);
+	cells_of_terminal(fd, &rows, &columns);
 	cells_slice(text, 0, columns > 3 ? columns - 3 : 0, line, sizeof(line));
-	fprintf(stderr, "\r%*s\r%s", (int)columns - 1, "", line);
+	snprintf(to, size, "\r%*s\r%s", (int)columns - 1, "", line);
 }

@@ -29,9 +29,9 @@ void cells_fit(const char *text, unsigned int cells, char *to, size_t size);
 void cells_print_span(double seconds, char text[CELL_BYTES]);
 
 /*
- * Shows @text on the terminal that is standard error, in place of the line before: as much as fits
- * with the `^C` that the terminal adds when it is typed.
+ * Writes to @to, of @size bytes, what shows @text on the terminal that @fd is, in place of the line
+ * before: as much as fits with the `^C` that the terminal adds when it is typed.
  */
-void cells_renew(const char *text);
+void cells_renew(int fd, const char *text, char *to, size_t size);
 
 #endif

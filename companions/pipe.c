@@ -291,6 +291,7 @@ int pipe_main(int argc, char *argv[])
 	bool is_shown = false;
 	int option, status;
 
+	progress_expect();
 	while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
 		switch (option) {
 		case 'p':

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 320 };
+enum { LINE_BYTES = 320, SCREEN_BYTES = 4096 };
 
 static void print_rate(double rate, char text[QUANTITY_TEXT])
 {
@@ -55,33 +55,37 @@ static void print_line(const struct progress *progress, const struct progress_ma
 		 now->bytes == 1 ? "" : "s", part, passed, speed, left);
 }
 
-/* Writes a line, if standard error has room for it. */
+/* Writes a line, if there is room for it. */
 static void show(const struct progress *progress, const struct progress_mark *now, bool is_last)
 {
-	struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
-	char text[LINE_BYTES];
+	struct pollfd output = {.fd = progress->out, .events = POLLOUT};
+	char text[LINE_BYTES], line[SCREEN_BYTES] = "";
+	size_t used;
 
 	print_line(progress, now, is_last, text);
-	if (poll(&output, 1, 0) <= 0 || !(output.revents & POLLOUT))
-		return;
 	if (progress->on_terminal)
-		cells_renew(is_last ? "" : text);
+		cells_renew(progress->out, is_last ? "" : text, line, sizeof(line));
+	used = strlen(line);
 	if (!progress->on_terminal || is_last)
-		fprintf(stderr, "%s\n", text);
+		snprintf(line + used, sizeof(line) - used, "%s\n", text);
+	if (poll(&output, 1, 0) > 0 && output.revents & POLLOUT)
+		(void)!write(progress->out, line, strlen(line));
 }
 
-/* Waits for SIGUSR1, on a terminal until @due_ns at most. False: no signal has come. */
+/* Waits for SIGUSR1, on a terminal until @due_ns at most. True: it is that of another process. */
 static bool wait_for_signal(const struct progress *progress, uint64_t due_ns)
 {
 	uint64_t now_ns = companion_now_ns();
 	uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
 	struct timespec left = {.tv_sec = (time_t)(left_ns / NSEC_PER_SEC),
 				.tv_nsec = (long)(left_ns % NSEC_PER_SEC)};
+	siginfo_t signal;
 	sigset_t signals;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGUSR1);
-	return sigtimedwait(&signals, NULL, progress->on_terminal ? &left : NULL) == SIGUSR1;
+	return sigtimedwait(&signals, &signal, progress->on_terminal ? &left : NULL) == SIGUSR1 &&
+	       signal.si_pid != getpid();
 }
 
 static void *show_lines(void *argument)
@@ -97,7 +101,7 @@ static void *show_lines(void *argument)
 
 		is_last = atomic_load(&progress->is_over);
 		now.bytes = atomic_load(&progress->bytes);
-		if (is_last ? progress->is_shown : is_asked || is_due)
+		if (is_asked || (is_last ? progress->is_shown : is_due))
 			show(progress, &now, is_last);
 		if (is_due) {
 			progress->marks[progress->marked++ % PROGRESS_MARKS] = now;
@@ -119,25 +123,45 @@ static uint64_t size_of_input(void)
 	return (uint64_t)(input.st_size - at);
 }
 
-void progress_begin(struct progress *progress, bool is_shown)
+/*
+ * Opens standard error anew where a write to it may wait. Returns that, or standard error: a file
+ * would be written from its beginning, and a socket cannot be opened.
+ */
+static int open_output(void)
+{
+	struct stat status;
+	int out = -1;
+
+	if (!fstat(STDERR_FILENO, &status) && (S_ISFIFO(status.st_mode) || isatty(STDERR_FILENO)))
+		out = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return out < 0 ? STDERR_FILENO : out;
+}
+
+void progress_expect(void)
 {
 	sigset_t signals;
-	int err;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
+void progress_begin(struct progress *progress, bool is_shown)
+{
+	int err;
+
 	/* Another file may have the number of one that is closed. */
 	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
 		return;
 	progress->is_shown = is_shown;
 	progress->on_terminal = is_shown && isatty(STDERR_FILENO);
+	progress->out = open_output();
 	progress->size = size_of_input();
 	progress->began.at_ns = companion_now_ns();
 	progress->marks[progress->marked++] = progress->began;
 	err = thread_start(&progress->thread, show_lines, progress);
 	progress->has_thread = !err;
-	if (err)
+	if (err && is_shown)
 		warnx("no progress can be shown: %s", strerror(-err));
 }
 

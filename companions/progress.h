@@ -4,7 +4,8 @@
  *
  * - A thread of its own writes them. A signal that interrupted the copy would cost it its place in
  *   the queue of a limiter, and standard error that takes nothing would hold it up.
- * - A line for which standard error has no room is left out.
+ * - A line for which standard error has no room is left out. A terminal or pipe is opened anew for
+ *   that, since what others write there may be cut off no more than the copy held up.
  */
 #ifndef RATEFS_COMPANIONS_PROGRESS_H
 #define RATEFS_COMPANIONS_PROGRESS_H
@@ -26,15 +27,19 @@ struct progress {
 	_Atomic uint64_t bytes; /* written */
 	atomic_bool is_over;
 	bool is_shown, on_terminal, has_thread;
+	int out;       /* where lines go */
 	uint64_t size; /* of the input, from where it begins; 0: not known */
 	pthread_t thread;
 	struct progress_mark began, marks[PROGRESS_MARKS]; /* one each second, the oldest go */
 	size_t marked;
 };
 
+/* Has a SIGUSR1 wait for the copy to begin; it would end the program. */
+void progress_expect(void);
+
 /*
- * Begins a copy of standard input, whose lines are shown if @is_shown. The calling thread has no
- * SIGUSR1 from then on. Where no thread can be had there is a message, and there are no lines.
+ * Begins a copy of standard input, whose lines are shown if @is_shown. Where no thread can be had
+ * there are no lines, which a message says to those who asked for them.
  */
 void progress_begin(struct progress *progress, bool is_shown);
 

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { LINE_BYTES = 4096 }; /* of a terminal */
+
 static volatile sig_atomic_t ended; /* by a signal */
 
 static const struct {
@@ -72,7 +74,7 @@ static void take_signals(sigset_t *ours)
 static void show_progress(const struct recording *recording, uint64_t time_ns)
 {
 	const char *path = recording->limiters[0], *slash = strrchr(path, '/');
-	char called[NAME_MAX + 1], text[2 * NAME_MAX];
+	char called[NAME_MAX + 1], text[2 * NAME_MAX], line[LINE_BYTES];
 
 	if (recording->count == 1)
 		cells_slice(slash ? slash + 1 : path, 0, NAME_MAX, called, sizeof(called));
@@ -81,13 +83,17 @@ static void show_progress(const struct recording *recording, uint64_t time_ns)
 	snprintf(text, sizeof(text), "recording %s: %" PRIu64 " of %g s, %s", called,
 		 time_ns / NSEC_PER_SEC, (double)recording->time_ns / NSEC_PER_SEC,
 		 recording->hint);
-	cells_renew(text);
+	cells_renew(STDERR_FILENO, text, line, sizeof(line));
+	fputs(line, stderr);
 }
 
 static void hide_progress(const struct recording *recording)
 {
+	char line[LINE_BYTES];
+
+	cells_renew(STDERR_FILENO, "", line, sizeof(line));
 	if (recording->hint)
-		cells_renew("");
+		fputs(line, stderr);
 }
 
 /* Says why @path gives no sample in the round that is taken: @err. */

@@ -260,6 +260,7 @@ ratefs run --headers o|orders orders.ini
 ratefs plot orders -o orders.|orders.ini
 ratefs apply o|orders orders.ini
 ratefs top -s w|waiting
+ratefs check ~/to|~/totals.ini
 END
 }
 
@@ -286,7 +287,7 @@ END
 }
 
 fish_completes() {
-	HOME=$d XDG_CONFIG_HOME=$d XDG_DATA_DIRS=$d/share:/usr/share timeout 60 fish -c '
+	XDG_CONFIG_HOME=$d XDG_DATA_DIRS=$d/share:/usr/share timeout 60 fish -c '
 		while read -l line
 			printf "%s|%s\n" $line (complete -C $line | string replace -r "\t.*" "" |
 				string join " ")
@@ -303,6 +304,10 @@ words_are_completed_by() {
 	cp "$companions/ratefs.bash-completion" "$d/share/bash-completion/completions/ratefs"
 	cp "$companions/ratefs.zsh-completion" "$d/share/zsh/site-functions/_ratefs"
 	cp "$companions/ratefs.fish-completion" "$d/share/fish/vendor_completions.d/ratefs.fish"
+	# A file that bash begins with prints into it.
+	echo 'echo noise' > "$d/noise"
+	export HOME=$d BASH_ENV=$d/noise
+	touch "$d/totals.ini"
 	cd "$d/here" && touch orders.ini
 	completed_words > "$d/expected"
 	cut -d '|' -f 1 "$d/expected" > "$d/lines"

@@ -372,6 +372,23 @@ case_standard_error_that_takes_no_progress_does_not_hold_up_a_copy() {
 	taken $((4 * 300001))
 }
 
+case_a_copy_that_has_not_begun_is_asked_how_far_it_is() {
+	start
+	limiter orders
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+	mkfifo "$d/from"
+	exec 7<> "$d/from"
+	strace -D -o "$d/trace" -e trace=?access,?faccessat,?faccessat2 \
+		-e inject=?access,?faccessat,?faccessat2:delay_enter=1000000 \
+		"$RATEFS" pipe "$m/orders" < "$d/from" 2> "$d/err" 7>&- &
+	pipe=$!
+	eventually 20 grep -qs "$m/orders" "$d/trace"
+	kill -USR1 "$pipe"
+	eventually 20 grep -q '^0 bytes copied' "$d/err"
+	exec 7>&-
+	gone "$pipe" 20
+}
+
 # on_screen SCENARIO: of screen.py, in $d, with a limiter that has 5,000 tokens of orders.
 on_screen() {
 	start
@@ -382,6 +399,7 @@ on_screen() {
 
 case_on_a_terminal_the_line_is_renewed() { on_screen renews_its_line; }
 case_control_c_leaves_the_last_line_on_the_terminal() { on_screen ends_its_line; }
+case_a_terminal_that_nobody_reads_does_not_hold_up_a_copy() { on_screen ends_on_a_full_terminal; }
 case_a_message_has_a_line_of_its_own_on_the_terminal() { on_screen tells_below_its_line; }
 
 case_wrong_arguments_are_named() {

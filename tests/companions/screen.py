@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -599,6 +600,36 @@ def ends_its_line(binary, path):
         check("screen", bool(re.fullmatch(r"\d+ bytes \(\d+ %\) copied, \S+, \S+ k?B/s",
                                           "".join(screen.lines()))), True)
         check("column of the cursor", screen.shown.cursor.x, 0)
+
+
+def fill(terminal, count=1 << 20):
+    """Writes as many bytes as it takes, count at most; how many."""
+    written = 0
+    os.set_blocking(terminal, False)
+    try:
+        while written < count:
+            written += os.write(terminal, b"x" * min(16, count - written))
+    except BlockingIOError:
+        pass
+    os.set_blocking(terminal, True)
+    return written
+
+
+def ends_on_a_full_terminal(binary, path):
+    """The terminal has room for a part of its line."""
+    most = fill(pty.openpty()[1])
+    for room in range(0, 400, 16):
+        reader, terminal = pty.openpty()
+        fill(terminal, most - room)
+        copy = subprocess.Popen([binary, "pipe", "--progress", path], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=terminal)
+        try:
+            check("exit status", copy.wait(LIMIT_S), 0)
+        except subprocess.TimeoutExpired:
+            copy.kill()
+            sys.exit(f"it does not end, with room for {room}")
+        os.close(reader)
+        os.close(terminal)
 
 
 def tells_below_its_line(binary, path):
