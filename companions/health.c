@@ -246,28 +246,37 @@ static int say_limiters(struct health *health)
 	return 0;
 }
 
-/* Says what is wrong with the fleet. */
-static void say_fleet(struct health *health)
+/* Says what keeps this host from the leases of its fleet. */
+static void say_coordinator(struct health *health)
 {
+	static const char offline[] = "the file offline of each limiter is in force";
 	const char *state, *right = "0";
 	int length = (int)health_status(health, "coordinator", &state);
 	int digits = (int)health_status(health, "right_seconds", &right);
+	bool is_degraded = status_is(health, "degraded", "yes");
+
+	if (status_is(health, "coordinator", "disconnected") && is_degraded)
+		add_wrong(health, "ZooKeeper does not answer: %s", offline);
+	else if (status_is(health, "coordinator", "disconnected"))
+		add_wrong(health,
+			  "ZooKeeper does not answer: the right to leases lasts %.*s s more",
+			  digits, right);
+	else if (is_degraded)
+		add_wrong(health, "degraded: %s", offline);
+	else if (!has_leases(health))
+		add_wrong(health, "the fleet cannot be used yet: %.*s", length, state);
+}
+
+static void say_hosts(struct health *health)
+{
 	size_t first = 0;
 
-	if (status_is(health, "degraded", "yes"))
-		add_wrong(health, "degraded: the file offline of each limiter is in force");
 	while (first < health->host_count && !health->hosts[first].is_silent)
 		first++;
 	if (health->silent_count)
 		add_wrong(health, "%zu of %zu hosts silent: %s for %" PRIu64 " s",
 			  health->silent_count, health->host_count, health->hosts[first].name,
 			  health->hosts[first].silent_s);
-	if (status_is(health, "coordinator", "disconnected"))
-		add_wrong(health,
-			  "ZooKeeper does not answer: the right to leases lasts %.*s s more",
-			  digits, right);
-	else if (!has_leases(health))
-		add_wrong(health, "the fleet cannot be used yet: %.*s", length, state);
 }
 
 static void say_server(struct health *health)
@@ -297,8 +306,9 @@ static int read_all(struct health *health, int top)
 	if (health_number(health, "frozen_by"))
 		add_wrong(health, "frozen by process %" PRIu64 ": nothing is granted",
 			  health_number(health, "frozen_by"));
+	say_coordinator(health);
 	err = say_limiters(health);
-	say_fleet(health);
+	say_hosts(health);
 	say_server(health);
 	return err;
 }

@@ -79,7 +79,7 @@ static void put_number(double value)
 	if (isinf(value))
 		strcpy(text, "max");
 	else if (!isnan(value))
-		snprintf(text, sizeof(text), "%.10g", value);
+		snprintf(text, sizeof(text), value < 1 ? "%.2g" : "%.10g", value);
 	printf("%10s  ", text);
 }
 

@@ -293,6 +293,29 @@ static uint32_t tell_members(const struct telling *telling)
 	return told;
 }
 
+/* Returns how long @reason lasts; NEVER_NS: as long as others come first, which is not known. */
+static uint64_t lasting_ns(const struct reason *reason)
+{
+	bool is_order = reason->kind == REASON_ORDER || reason->kind == REASON_SLOT_ORDER;
+
+	if (reason->kind == REASON_UNLEASED || (is_order && reason->cause != ORDER_BY_WEIGHT))
+		return NEVER_NS;
+	return reason->wait_ns;
+}
+
+/* Puts those first that keep readers waiting for longest, of equal ones those of lower limiters. */
+static void sort_reasons(struct reason reasons[], size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct reason reason = reasons[i];
+		size_t at = i;
+
+		for (; at && lasting_ns(&reasons[at - 1]) < lasting_ns(&reason); at--)
+			reasons[at] = reasons[at - 1];
+		reasons[at] = reason;
+	}
+}
+
 void why_show(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	const struct telling telling = {
@@ -309,6 +332,7 @@ void why_show(FILE *out, struct daemon *daemon, const struct node *node, uint32_
 	told += tell_members(&telling);
 	engine_refresh(&daemon->engine, node->limiter, clock_ns());
 	count = reason_list(&daemon->engine.schedule, node->limiter, reasons);
+	sort_reasons(reasons, count);
 	for (size_t i = 0; i < count; i++) {
 		if (is_idle(&telling, &reasons[i]))
 			continue;

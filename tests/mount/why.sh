@@ -112,6 +112,17 @@ case_why_names_a_sibling_that_comes_first_and_a_parent_that_is_short() {
 	kill "$reader"
 }
 
+case_why_begins_with_what_takes_longest() {
+	start
+	empty orders
+	limiter orders/batch 20/s
+	reader orders/batch/token
+	waiting orders/batch 1
+	why orders/batch "orders rate 1/d.*: 2 tokens to come, $seconds" \
+		"orders/batch rate 20/s: 1 token to come, $seconds"
+	kill "$reader"
+}
+
 case_why_tells_nothing_of_limiters_that_are_closed_to_its_reader() {
 	start -o allow_other
 	chmod 711 "$d" "$(dirname "$d")"
