@@ -195,6 +195,14 @@ static void close_source(struct sources *sources)
 }
 
 /* Does everything from the source to the end of the mount. Returns the exit status. */
+/* Tells whether the directory with the settings was removed: no other server can have it back. */
+static bool is_removed(int directory)
+{
+	struct stat status;
+
+	return directory >= 0 && !fstat(directory, &status) && !status.st_nlink;
+}
+
 static int run_service(struct server *server, struct options *options)
 {
 	struct owner root = {server->hello.uid, server->hello.gid, 0755};
@@ -206,7 +214,7 @@ static int run_service(struct server *server, struct options *options)
 	/* A failure here says nothing of the state. */
 	state_restoring(server->state, STATE_NOTHING);
 	if (open_source(server, options))
-		return EXIT_FAILURE;
+		return is_removed(server->directory) ? EXIT_LOST : EXIT_FAILURE;
 	state_restoring(server->state, STATE_ALL);
 	source = sources->member ? member_source(sources->member) : local_source(sources->local);
 	err = wake_init();

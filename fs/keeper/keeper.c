@@ -440,6 +440,8 @@ static void bury_server(struct keeper *keeper)
 	replaced = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_REPLACE && keeper->ready_ns;
 	if (keeper->status) {
 		end_mount(keeper, keeper->status);
+	} else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_LOST) {
+		end_mount(keeper, EXIT_FAILURE); /* it has said why */
 	} else if ((!status && !is_strange) || (keeper->ending && replaced) ||
 		   (keeper->ending && WIFSIGNALED(status) &&
 		    (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == keeper->asked))) {

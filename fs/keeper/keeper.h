@@ -52,6 +52,7 @@ enum {
 	KEEPER_DEATHS = 2,    /* deaths for each part of the state that is given up */
 	KEEPER_QUESTIONS = 3, /* in a row that a server which hangs has not answered */
 	EXIT_REPLACE = 75,    /* of a server: another one is to be started */
+	EXIT_LOST = 78,	      /* of a server: no other could serve the mount, either */
 };
 
 /* A server that has served so long is started again at once. */

@@ -237,15 +237,15 @@ case_a_directory_that_was_moved_is_not_made_anew() {
 	[ -e "$d/moved/.levels" ] || fail 'no .levels after a clean end'
 }
 
-# ends_without_settings: the server is killed, and none can follow.
+# ends_without_settings: the server is killed, and none can follow, which the first one finds out.
 ends_without_settings() {
 	local status=0
-	death '[0-9]+ status 1'
 	death_by_kill "$(server)"
 	gone "$daemon" 20 || status=$?
 	daemon=
 	is 'exit status' $status 1
 	like log "$(cat "$d/log")" "cannot open $d/kept: it was removed|cannot write to $d/kept"
+	is starts "$(grep -c 'the next one goes on' "$d/log")" 1
 }
 
 case_a_directory_that_was_removed_is_not_made_anew() {
