@@ -228,6 +228,12 @@ static int make_mount(struct keeper *keeper)
 			fuse_session_unmount(keeper->fuse);
 		return EXIT_FAILURE;
 	}
+	if (mounts_covers_another(&mount->id)) {
+		/* It was made since the check: of two at once the upper one goes. */
+		fuse_session_unmount(keeper->fuse);
+		(void)mountpoint_check(keeper->options->mountpoint);
+		return EXIT_FAILURE;
+	}
 	clone_devices(keeper);
 	do
 		got = read(keeper->devices[0], buffer, sizeof(buffer));

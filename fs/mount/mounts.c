@@ -14,6 +14,7 @@
 /* One line of the kernel's list. */
 struct entry {
 	struct mount_id id;
+	uint64_t parent; /* number of the mount that it is on */
 	bool is_ratefs;
 	uid_t user;	   /* that mounted it, if it is a ratefs */
 	const char *place; /* borrowed: the field of the mount point, and more */
@@ -34,15 +35,17 @@ static bool read_entry(const char *line, struct entry *entry)
 {
 	static const char before_type[] = " - ", type[] = "fuse.ratefs ";
 	const char *rest = strstr(line, before_type);
-	unsigned long long number;
+	unsigned long long number, parent;
 	unsigned int major, minor;
 	int place = 0;
 
-	if (!rest || sscanf(line, "%llu %*d %u:%u %*s %n", &number, &major, &minor, &place) != 3 ||
+	if (!rest ||
+	    sscanf(line, "%llu %llu %u:%u %*s %n", &number, &parent, &major, &minor, &place) != 4 ||
 	    !place)
 		return false;
 	*entry = (struct entry){
 		.id = {.device = makedev(major, minor), .number = number},
+		.parent = parent,
 		.is_ratefs = !strncmp(rest + strlen(before_type), type, strlen(type)),
 		.place = line + place,
 	};
@@ -116,6 +119,13 @@ static int find_open(int place, struct entry *found)
 		;
 	fclose(about);
 	return look_up(number, found, NULL);
+}
+
+bool mounts_covers_another(const struct mount_id *id)
+{
+	struct entry upper, lower;
+
+	return !look_up(id->number, &upper, NULL) && !look_up(upper.parent, &lower, NULL);
 }
 
 int mounts_find(const char *path, struct mount_id *id)

@@ -30,6 +30,9 @@ int mounts_find(const char *path, struct mount_id *id);
  */
 int mounts_find_user(int place, uid_t *user);
 
+/* Tells whether the ratefs @id is mounted on another one. */
+bool mounts_covers_another(const struct mount_id *id);
+
 /*
  * Unmounts @id, which was mounted at @mountpoint, from there or from where it has been moved to;
  * its open files stay open. It stays if it is not known, or if another mount covers it. An

@@ -235,6 +235,23 @@ case_of_two_that_mount_at_once_one_is_refused() {
 	eventually 20 none_left || fail 'a daemon is still there'
 }
 
+# strace holds up the mount of the first one behind its last look at the mount point.
+case_one_that_mounts_over_another_takes_its_mount_back() {
+	local status=0 first
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+	strace -f -o "$d/trace" -e trace=mount -e inject=mount:delay_enter=3000000 \
+		"$RATEFS" -o nowait zk://127.0.0.1:1/x "$m" 2> "$d/first" & first=$!
+	eventually 20 grep -qs mount "$d/trace"
+	"$RATEFS" local "$m"
+	wait $first || status=$?
+	is 'exit status of the first' "$status" 1
+	like 'what it said' "$(cat "$d/first")" "mount point '$m' is a ratefs already"
+	is trees "$(trees)" 1
+	like 'the source' "$(cat "$m/status")" $'\nsource local\n'
+	leave "$m"
+	eventually 20 none_left || fail 'a daemon is still there'
+}
+
 case_another_file_system_can_be_mounted_over() {
 	mount -t tmpfs none "$m"
 	is 'what it said' "$("$RATEFS" local "$m" 2>&1)" ''
