@@ -84,6 +84,26 @@ void cells_fit(const char *text, unsigned int cells, char *to, size_t size)
 	snprintf(to + length, size - length, "%*s", (int)(cells - used), "");
 }
 
+void cells_print_number(double value, char text[CELL_BYTES])
+{
+	static const char units[] = {' ', 'k', 'M', 'G', 'T'};
+	size_t unit = 0;
+
+	if (isnan(value)) {
+		strcpy(text, "-");
+	} else if (isinf(value)) {
+		strcpy(text, "max");
+	} else if (value && fabs(value) < 0.95) {
+		snprintf(text, CELL_BYTES, "%.2g", value);
+	} else if (fabs(value) < 99999.95) {
+		snprintf(text, CELL_BYTES, value == floor(value) ? "%.0f" : "%.1f", value);
+	} else {
+		for (; fabs(value) >= 9999.95 && unit < sizeof(units) - 1; unit++)
+			value /= 1000;
+		snprintf(text, CELL_BYTES, "%.1f%c", value, units[unit]);
+	}
+}
+
 void cells_print_span(double seconds, char text[CELL_BYTES])
 {
 	static const struct {

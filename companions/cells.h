@@ -25,6 +25,12 @@ unsigned int cells_slice(const char *text, unsigned int from, unsigned int cells
 /* Writes @text as @cells cells to @to: with blanks behind it, or with a `~` for its middle. */
 void cells_fit(const char *text, unsigned int cells, char *to, size_t size);
 
+/*
+ * Prints a count or a rate: at most seven characters of it, unless it is no number that a limiter
+ * has; `max` for infinity, `-` for no number.
+ */
+void cells_print_number(double value, char text[CELL_BYTES]);
+
 /* Prints a time in its two largest units, at most seven characters of it; `-` for no number. */
 void cells_print_span(double seconds, char text[CELL_BYTES]);
 

@@ -21,7 +21,6 @@ enum {
 	LINES_MAX = 20, /* limiters that a person is shown */
 	NAME_COLUMNS = 40,
 	WHYS_MAX = 1000, /* limiters whose reasons JSON has */
-	NUMBER_TEXT = 32,
 	SHOWN_TEXT = 16384,
 	STATUS_WRONG = 1,
 };
@@ -74,29 +73,20 @@ static void put_line(const char *title, const char *value, size_t length)
 
 static void put_number(double value)
 {
-	char text[NUMBER_TEXT] = "-";
+	char text[CELL_BYTES];
 
-	if (isinf(value))
-		strcpy(text, "max");
-	else if (!isnan(value))
-		snprintf(text, sizeof(text), value < 1 ? "%.2g" : "%.10g", value);
+	cells_print_number(value, text);
 	printf("%10s  ", text);
 }
 
-/* Prints since when the server is there, in the largest unit of which it has one. */
+/* Prints since when the server is there. */
 static void put_uptime(const struct health *health)
 {
-	uint64_t seconds = health_number(health, "uptime_seconds");
 	uint64_t before = health_number(health, "servers_before");
-	static const struct {
-		uint64_t seconds;
-		const char *name;
-	} units[] = {{24 * 3600, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
-	size_t i = 0;
+	char span[CELL_BYTES];
 
-	while (i < 3 && seconds < units[i].seconds)
-		i++;
-	printf("%-10s%" PRIu64 " %s", "up", seconds / units[i].seconds, units[i].name);
+	cells_print_span((double)health_number(health, "uptime_seconds"), span);
+	printf("%-10s%s", "up", span);
 	if (before)
 		printf(", servers before it: %" PRIu64, before);
 	putchar('\n');

@@ -199,27 +199,6 @@ static void put_status(struct view *view)
 	put_line(view, text, LOOK_PLAIN);
 }
 
-/* Prints at most seven characters, unless it is no number that a limiter has. */
-static void print_number(double value, char text[CELL_BYTES])
-{
-	static const char units[] = {' ', 'k', 'M', 'G', 'T'};
-	size_t unit = 0;
-
-	if (isnan(value)) {
-		strcpy(text, "-");
-	} else if (isinf(value)) {
-		strcpy(text, "max");
-	} else if (value && fabs(value) < 0.95) {
-		snprintf(text, CELL_BYTES, "%.2g", value);
-	} else if (fabs(value) < 99999.95) {
-		snprintf(text, CELL_BYTES, value == floor(value) ? "%.0f" : "%.1f", value);
-	} else {
-		for (; fabs(value) >= 9999.95 && unit < sizeof(units) - 1; unit++)
-			value /= 1000;
-		snprintf(text, CELL_BYTES, "%.1f%c", value, units[unit]);
-	}
-}
-
 static const struct view *sorted_by; /* qsort has no room for it */
 
 static int compare(const void *a, const void *b)
@@ -428,7 +407,7 @@ static void put_limiter(const struct view *view, const struct columns *columns, 
 	if (!row->why && (columns->widths[WAIT] || columns->widths[WHY]))
 		ask_wait(view, row);
 	for (size_t c = 0; c < LIMITER_COLUMNS; c++) {
-		print_number(row->values[c], numbers[c]);
+		cells_print_number(row->values[c], numbers[c]);
 		cells[c] = numbers[c];
 		if (c < USE)
 			line.hot += columns->widths[c] ? columns->widths[c] + 1 : 0;
@@ -461,8 +440,8 @@ static void put_holder(const struct view *view, const struct columns *columns,
 			       holder->map,
 			       holder->partitions};
 
-	print_number(100 * holder->share, share);
-	print_number(holder->rate, rate);
+	cells_print_number(100 * holder->share, share);
+	cells_print_number(holder->rate, rate);
 	snprintf(count, sizeof(count), "%zu", holder->count);
 	columns_write(columns, cells, text, sizeof(text));
 	put_line(view, text, LOOK_PLAIN);

@@ -35,7 +35,7 @@ case_nothing_is_wrong() {
 	status 0 "$m"
 	verdict ok
 	like 'what it prints' "$(cat "$d/out")" \
-		$'\nhost +here\nsource +.*\nlimiters +1\nwaiters +0\nup +[0-9]+ (s|min)'
+		$'\nhost +here\nsource +.*\nlimiters +1\nwaiters +0\nup +[0-9]+(s|m[0-9]+s)'
 	is 'wrong' "$(json '[o["verdict"], o["wrong"], o["limiters"], o["host"]]')" \
 		'["ok", [], [], "here"]'
 	is 'numbers' "$(json '[o["limiter_count"], o["waiters"], len(o["limiters"])]')" \
@@ -140,7 +140,7 @@ case_a_server_that_was_replaced_is_told() {
 	outlives
 	killed
 	status 0 "$m"
-	like 'the line of up' "$(cat "$d/out")" $'\nup +[0-9]+ s, servers before it: 1\n?$'
+	like 'the line of up' "$(cat "$d/out")" $'\nup +[0-9]+s, servers before it: 1\n?$'
 	is 'servers before' "$(json 'o["servers_before"]')" 1
 	stop
 }
