@@ -224,18 +224,39 @@ case_a_poll_that_comes_while_frozen_is_held_and_served_after_it() {
 	is 'what the poller got' "$(cat "$d/polled")" 1
 }
 
-case_a_thaw_waits_for_all_before_it_grants() {
-	start
-	empty orders 3
+any_ended() {
+	local process
+	for process in "${readers[@]}"; do
+		alive "$process" || return 0
+	done
+	return 1
+}
+
+# first_though_late: three wait, and there is a token when they are thawed; the one that came first
+# is back last. Whether it has the token all the same.
+first_though_late() {
 	queue 3
 	"$RATEFS" --freeze "$m"
 	give
-	# It is back later than the others, if within a second, and still the first.
 	kill -STOP "${readers[0]}"
 	"$RATEFS" --thaw "$m"
 	kill -CONT "${readers[0]}"
+	eventually 20 any_ended || fail 'none is served'
+	! alive "${readers[0]}"
+}
+
+# A thaw waits for a second, and on a busy machine a reader can be later than that. If a thaw does
+# not wait, the first is served in none of five times.
+case_a_thaw_waits_for_all_before_it_grants() {
+	start
+	empty orders 3
+	local tries=1
+	until first_though_late; do
+		[ $((tries++)) -lt 5 ] || fail 'others were served before it'
+		kill "${readers[@]}" 2> /dev/null
+		waiting orders 0
+	done
 	gone "${readers[0]}" 20
-	waiting orders 2
 	served "${readers[@]:1}"
 }
 
