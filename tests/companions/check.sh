@@ -98,22 +98,10 @@ case_sections_without_effect_are_named() {
 	is 'rate of orders/batch' "$(cat "$m/orders/batch/rate")" 5/s
 }
 
-case_it_refuses_what_a_mount_refuses_and_nothing_else() {
-	local text status mounted name
-	name=$(head -c 255 /dev/zero | tr '\0' n)
-	for text in '' '[a]' '[a]\nrate=5' '[a]\nrate=5\nrate=6' '[a]\n\trate = max \n' \
-		'[a]\r\nrate=1/s\r\n' '[a/b/c]\nburst=5' \
-		'[a]\n[b]' "[$name]" "[${name}n]" '[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16]' \
-		'[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17]' '[a]\n[' ']' '[]' '[/a]' '[a/]' \
-		'[a]x' '[rate]' '[a/keys]' '[feedback]' \
-		'[README]' '[status]' '[a]\nname' '[a]\n=5' '[a]\nrate=' '[a]\nrate=5/0s' \
-		'[a]\nrate=1/27d' '[a]\nburst=10T\n[b]\nburst=11T' \
-		'[a]\nconfig=x' '[a]\npartitions.count=4097' '[a]\noffline=share:0' \
-		'[a]\nenforcement=open\nenforcement=shut' \
-		'[a]\nrate=1T/s\nrelease_interval=1h' '[a]\nrelease_interval=1h\nrate=1T/s' \
-		'[a]\nrate=5/s#' \
-		'[/]' '[/]\nmode=1777' '[/]\nrate=5/s' '[a]\nmode=0750\nowner=root' '[a]\nmode=8' \
-		'[a]\nmode=4755' '[a]\ngroup=' '[//]'; do
+# as_a_mount TEXT…: a file with TEXT, as printf prints it, is right if a mount with it is.
+as_a_mount() {
+	local text status mounted
+	for text; do
 		printf "$text" > "$d/ini"
 		status=0 mounted=0
 		"$RATEFS" check "$d/ini" > "$d/out" || status=$?
@@ -121,6 +109,33 @@ case_it_refuses_what_a_mount_refuses_and_nothing_else() {
 		[ $mounted != 0 ] || fusermount3 -u "$m"
 		is "check of '$text' ($(cat "$d/out" "$d/err")), as of a mount" $status $mounted
 	done
+}
+
+case_it_refuses_lines_that_a_mount_refuses_and_no_others() {
+	as_a_mount '' '[a]' '[a]\nrate=5' '[a]\nrate=5\nrate=6' '[a]\n\trate = max \n' \
+		'[a]\r\nrate=1/s\r\n' '[a]\n[' ']' '[a]x' '[a]\nname' '[a]\n=5' '[a]\nrate=' \
+		'[a]\nrate=5/0s' '[a]\nrate=5/s#'
+}
+
+case_it_refuses_names_that_a_mount_refuses_and_no_others() {
+	local name
+	name=$(head -c 255 /dev/zero | tr '\0' n)
+	as_a_mount '[a/b/c]\nburst=5' '[a]\n[b]' "[$name]" "[${name}n]" \
+		'[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16]' \
+		'[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17]' '[]' '[/a]' '[a/]' '[rate]' \
+		'[a/keys]' '[feedback]' '[README]' '[status]'
+}
+
+case_it_refuses_values_that_a_mount_refuses_and_no_others() {
+	as_a_mount '[a]\nrate=1/27d' '[a]\nburst=10T\n[b]\nburst=11T' '[a]\nconfig=x' \
+		'[a]\npartitions.count=4097' '[a]\noffline=share:0' \
+		'[a]\nenforcement=open\nenforcement=shut' \
+		'[a]\nrate=1T/s\nrelease_interval=1h' '[a]\nrelease_interval=1h\nrate=1T/s'
+}
+
+case_it_refuses_owners_that_a_mount_refuses_and_no_others() {
+	as_a_mount '[/]' '[/]\nmode=1777' '[/]\nrate=5/s' '[a]\nmode=0750\nowner=root' \
+		'[a]\nmode=8' '[a]\nmode=4755' '[a]\ngroup=' '[//]'
 }
 
 case_an_unreadable_file_is_refused() {
