@@ -133,7 +133,7 @@ def limiters(screen):
 def selected(screen):
     """The limiter that keys act on: its line is shown in reverse."""
     for number, line in enumerate(screen.shown.display):
-        if screen.shown.buffer[number][0].reverse and "LIMITER" not in line:
+        if screen.shown.buffer[number][0].reverse and line.strip() and "LIMITER" not in line:
             return line.split()[-1]
     return ""
 
@@ -215,7 +215,8 @@ def sorts_by_keys(binary, path):
         screen.send(key)
         screen.shows(mark)
         screen.waits_for(f"order after {key}", lambda: limiters(screen) == order)
-        check("columns that are marked", len(re.findall("[<>]", "".join(screen.lines()))), 1)
+        screen.waits_for("one column is marked",
+                         lambda: len(re.findall("[<>]", "".join(screen.lines()))) == 1)
     quit_it(screen)
 
 
@@ -251,21 +252,21 @@ def many(path, count):
 
 
 def moves(binary, path):
-    many(path, 10000)
+    many(path, 2000)
     screen = top(binary, path, "-d", "1h", "-s", "limiter", rows=23)
     screen.waits_for("20 lines", lambda: len(limiters(screen)) == 20)
     for keys, at, first in (("", 0, 0), ("j", 1, 0), ("\x1b[B", 2, 0), ("k", 1, 0),
                             ("\x1b[A", 0, 0), ("k", 0, 0), ("\x1b[6~" * 2, 22, 3),
-                            ("\x1b[5~", 11, 3), ("\x1b[4~", 9999, 9980),
-                            ("j", 9999, 9980), ("\x1b[1~", 0, 0)):
+                            ("\x1b[5~", 11, 3), ("\x1b[4~", 1999, 1980),
+                            ("j", 1999, 1980), ("\x1b[1~", 0, 0)):
         screen.send(keys.replace("\x1b[A", "\x1bOA").replace("\x1b[B", "\x1bOB"))
-        screen.waits_for(f"{keys!r} selects {at}",
-                         lambda: selected(screen).startswith(f"limiter{at:05}"))
-        check("first line", limiters(screen)[0], f"limiter{first:05}")
+        screen.waits_for(f"{keys!r} selects {at}, below {first}",
+                         lambda: selected(screen).startswith(f"limiter{at:05}") and
+                         limiters(screen)[:1] == [f"limiter{first:05}"])
     screen.send("\x1b[4~\t")
     screen.shows("HOLDER")
     screen.send("\t")
-    screen.waits_for("the end", lambda: limiters(screen)[:1] == ["limiter09980"])
+    screen.waits_for("the end", lambda: limiters(screen)[:1] == ["limiter01980"])
     quit_it(screen)
 
 
@@ -326,7 +327,7 @@ def has_no_waiters_of_nothing(binary, path):
     screen.shows("^/zzz  0 of 2$")
     screen.send("\nn")
     screen.shows(">LIMITER")
-    check("limiters", limiters(screen), [])
+    screen.waits_for("no limiters", lambda: not limiters(screen))
     quit_it(screen)
 
 
@@ -395,32 +396,33 @@ def slots(path, used):
     os.rename(f"{path}/new", f"{path}/metrics")
 
 
-def bar(screen, line):
-    """The colours and weights in a line but for its look as a whole."""
-    number = next(i for i, text in enumerate(screen.shown.display) if re.search(line, text))
-    cells = screen.shown.buffer[number]
-    return {cells[i].fg for i in range(80)}, {cells[i].bold for i in range(80)}
+def draws(screen, line, colors, weights):
+    """Waits until a line like this has these colours and weights but for its look as a whole."""
+    def state():
+        for number, text in enumerate(screen.shown.display):
+            if re.search(line, text.rstrip()):
+                cells = [screen.shown.buffer[number][i] for i in range(80)]
+                return {cell.fg for cell in cells} == colors and \
+                       {cell.bold for cell in cells} == weights
+        return False
+    screen.waits_for(f"{line} in {colors}", state)
 
 
 def draws_a_bar(binary, path):
     slots(path, 42)
     screen = top(binary, path, "-d", "100ms", "-s", "limiter", TERM="screen-256color")
-    screen.shows(r" 42 \|\|   .* a$")
-    check("colours", bar(screen, r" 42 \|"), ({"default"}, {False}))
+    draws(screen, r" 42 \|\|   .* a$", {"default"}, {False})
     slots(path, 89)
-    screen.shows(r" 89 \|\|\|\|")
-    check("colours", bar(screen, r" 89 \|"), ({"default"}, {False}))
+    draws(screen, r" 89 \|\|\|\|", {"default"}, {False})
     slots(path, 90)
-    screen.shows(r" 90 \|\|\|\|\| ")
-    check("colours", bar(screen, r" 90 \|"), ({"default", "red"}, {False, True}))
+    draws(screen, r" 90 \|\|\|\|\| ", {"default", "red"}, {False, True})
     quit_it(screen)
 
 
 def has_no_color(binary, path):
     slots(path, 95)
     screen = top(binary, path, "-d", "1h", TERM="screen-256color", NO_COLOR="1")
-    screen.shows(r" 95 \|")
-    check("colours", bar(screen, r" 95 \|"), ({"default"}, {False, True}))
+    draws(screen, r" 95 \|", {"default"}, {False, True})
     quit_it(screen)
 
 

@@ -441,7 +441,7 @@ case_on_a_terminal_it_counts_its_tables() { on_screen counts_its_tables; }
 case_on_a_terminal_keys_sort_and_the_column_is_marked() { on_screen sorts_by_keys; }
 case_on_a_terminal_there_are_two_tables() { on_screen has_two_tables; }
 case_on_a_terminal_keys_scroll_through_holders() { on_screen scrolls_through_holders; }
-case_on_a_terminal_keys_move_among_ten_thousand() { on_screen moves; }
+case_on_a_terminal_keys_move_among_two_thousand() { on_screen moves; }
 case_on_a_terminal_it_follows_the_size() { on_screen fits_the_screen; }
 case_on_a_terminal_a_filter_leaves_limiters_out() { on_screen filters; }
 case_on_a_terminal_a_filter_is_typed_where_it_is_seen() { on_screen filters_where_it_is_seen; }
