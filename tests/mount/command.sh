@@ -84,10 +84,10 @@ case_the_end_of_the_command_that_waits_is_that_of_the_daemon() {
 	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 # which cannot be where strace is
 	for signal in INT TERM KILL; do
 		env --default-signal "$RATEFS" zk://127.0.0.1:1/x "$m" 2> "$d/err" &
-		eventually 5 eval '[ "$(daemons | wc -l)" = 3 ]' ||
+		eventually 20 eval '[ "$(daemons | wc -l)" = 3 ]' ||
 			fail 'no command, keeper and server'
 		kill -$signal $!
-		eventually 5 none_left || fail "the daemon goes on after SIG$signal"
+		eventually 20 none_left || fail "the daemon goes on after SIG$signal"
 		# While it mounts, too.
 		env --default-signal strace -qq -f -o "$d/trace" \
 			-e inject=mount:delay_enter=3000000 "$RATEFS" local "$m" 2> "$d/err" &

@@ -533,7 +533,7 @@ case_a_freeze_believes_no_directory_that_lists_threads() {
 		printf 'keeper 1\nserver 2\nfrozen_by %d\n' "$(pgrep -P $command)"
 	) &
 	liar=$!
-	eventually 5 eval '! alive "$command" || held "$victim"' || fail 'it goes on'
+	eventually 20 eval '! alive "$command" || held "$victim"' || fail 'it goes on'
 	! held "$victim" || fail 'a thread is held'
 	is said "$(cat "$d/said")" "ratefs: $d: not a mount of ratefs"
 	kill "$victim" "$liar"

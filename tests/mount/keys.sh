@@ -177,7 +177,7 @@ case_when_all_keys_are_open_there_is_no_room_for_another() {
 	refused ENOSPC read "$m/orders/keys/c/token"
 	is 'one of them' "$(cat "$m/orders/keys/a/token")" 1
 	exec 5<&-
-	eventually 5 of_key c granted > "$d/granted" || fail "no room"
+	eventually 20 of_key c granted > "$d/granted" || fail "no room"
 	is "of another" "$(cat "$d/granted")" 0
 	exec 6<&-
 }

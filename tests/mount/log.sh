@@ -53,7 +53,7 @@ background() {
 quits() {
 	kill "$keeper"
 	eventually 20 eval '! alive "$keeper"' || fail 'it does not end'
-	eventually 5 eval '! mountpoint -q "$m"' || fail 'still mounted'
+	eventually 20 eval '! mountpoint -q "$m"' || fail 'still mounted'
 }
 
 # reloads: another server goes on.

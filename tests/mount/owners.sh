@@ -28,7 +28,7 @@ silent() {
 # whose OWNER:GROUP: all of orders is theirs, as soon as the kernel asks again.
 whose() {
 	local wanted=$1
-	eventually 5 eval '[ "$(find "$m/orders" -printf "%U:%G\n" | sort -u)" = "$wanted" ]' ||
+	eventually 20 eval '[ "$(find "$m/orders" -printf "%U:%G\n" | sort -u)" = "$wanted" ]' ||
 		fail "owners of orders, not all $wanted: $(find "$m/orders" -printf '%U:%G %P\n')"
 }
 
@@ -74,7 +74,7 @@ case_a_recursive_chmod_says_nothing_and_the_files_follow() {
 	done
 	is 'the limiter' "$(stat -c %a "$m/orders")" 755
 	# stat asks the daemon for what the kernel has known for a second.
-	eventually 5 eval '[ "$(find "$m/orders" -type d ! -perm 755 ! -perm 555)" = "" ]' ||
+	eventually 20 eval '[ "$(find "$m/orders" -type d ! -perm 755 ! -perm 555)" = "" ]' ||
 		fail "$(find "$m/orders" -type d -printf '%m %P\n')"
 	silent chmod -R 2770 "$m/orders"
 	is 'limiters' "$(stat -c %a "$m/orders" "$m/orders/batch" | tr '\n' ' ')" '2770 2770 '
@@ -322,7 +322,7 @@ case_the_place_among_siblings_is_the_business_of_the_limiter_above() {
 	writes daemon EACCES orders/batch/rate 30/s
 	chmod 575 "$m/orders"
 	chown daemon:nogroup "$m/orders"
-	eventually 5 eval 'as nobody test -w "$m/orders/batch/weight"' ||
+	eventually 20 eval 'as nobody test -w "$m/orders/batch/weight"' ||
 		fail 'a group that may tune the limiter above'
 }
 
@@ -350,7 +350,7 @@ case_a_config_does_not_change_the_place_among_siblings_for_others() {
 	writes nobody '' mail/config priority=9
 	# As the owner of the limiter above, as one of its group, and as another user.
 	chmod 777 "$m/orders/batch"
-	eventually 5 eval 'as daemon test -w "$all"' || fail 'it is not open to all'
+	eventually 20 eval 'as daemon test -w "$all"' || fail 'it is not open to all'
 	writes daemon '' orders/batch/config priority=3
 	chmod 575 "$m/orders"
 	writes daemon EPERM orders/batch/config priority=4

@@ -345,7 +345,7 @@ case_a_server_that_cannot_stay_up_ends_the_mount() {
 	daemon=
 	is 'exit status' $status 1
 	like log "$(tail -n 1 "$d/log")" 'the server was killed by signal 9, as it did 10 times'
-	eventually 5 eval '! mountpoint -q "$m"' || fail 'still mounted'
+	eventually 20 eval '! mountpoint -q "$m"' || fail 'still mounted'
 	gone "$reader" 10 || :
 	like 'what the reader got' "$(cat "$d/got")" '^(ECONNABORTED|ENOTCONN|ESHUTDOWN)$'
 }

@@ -137,7 +137,7 @@ case_why_tells_nothing_of_limiters_that_are_closed_to_its_reader() {
 	like 'of a sibling' "$("${nobody[@]}" cat "$m/orders/eu/why")" \
 		'orders order: another limiter comes first, priority 9 over 0'
 	chmod 711 "$m/orders"
-	eventually 5 eval '[ "$("${nobody[@]}" sort -u "$m/orders/eu/why")" = \
+	eventually 20 eval '[ "$("${nobody[@]}" sort -u "$m/orders/eu/why")" = \
 		"orders is short, and closed to this user" ]' ||
 		fail "of a parent: $("${nobody[@]}" cat "$m/orders/eu/why")"
 	kill "$reader"
