@@ -29,7 +29,7 @@ case_a_user_may_have_so_many_limiters_and_root_more() {
 
 case_partitions_count_for_the_user_that_opens_them_first() {
 	bound user_limiters_max=3
-	limiter orders 'rate=1000/s'
+	limiter orders 1000/s
 	echo 4 > "$m/orders/partitions/count"
 	local i
 	for i in 0 1 1 2 0; do
@@ -53,7 +53,7 @@ case_partitions_count_for_the_user_that_opens_them_first() {
 
 case_partitions_that_are_open_outlive_a_server_whatever_the_bound() {
 	bound user_limiters_max=2
-	limiter orders 'rate=1000/s'
+	limiter orders 1000/s
 	echo 4 > "$m/orders/partitions/count"
 	as nobody bash -c 'exec 5< "$0/0/token" 6< "$0/1/token"; echo open; exec sleep 100' \
 		"$m/orders/partitions" > "$d/open" &

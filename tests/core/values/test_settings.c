@@ -425,6 +425,20 @@ static void test_the_bounds_that_a_refusal_names_are_the_bounds(void **state)
 	assert_setting_refused(SETTING_RATE, "1000000000001/s", -ERANGE, fastest);
 }
 
+static void test_a_setting_is_no_unit(void **state)
+{
+	char text[SETTING_TEXT];
+
+	(void)state;
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		snprintf(text, sizeof(text), "%s=1/s", setting_name((enum setting_id)id));
+		assert_setting_refused(SETTING_RATE, text, -EINVAL, "not a unit");
+		assert_setting_refused(SETTING_KEY_RATE, text, -EINVAL, "not a unit");
+	}
+	assert_setting_refused(SETTING_RATE, "10/s burst=5", -EINVAL, "after a colon");
+	assert_setting_refused(SETTING_RATE, "rate=100/day@00:00", -EINVAL, "but a setting");
+}
+
 static void test_wrong_bursts_are_refused(void **state)
 {
 	(void)state;
@@ -980,6 +994,7 @@ int main(void)
 		cmocka_unit_test(test_refusal_of_one_of_several_words_quotes_them_all),
 		cmocka_unit_test(test_wrong_rates_are_refused),
 		cmocka_unit_test(test_the_bounds_that_a_refusal_names_are_the_bounds),
+		cmocka_unit_test(test_a_setting_is_no_unit),
 		cmocka_unit_test(test_wrong_bursts_are_refused),
 		cmocka_unit_test(test_wrong_durations_are_refused),
 		cmocka_unit_test(test_wrong_modes_and_counts_are_refused),
