@@ -21,7 +21,10 @@ int home_find(const char *limiter, char home[PATH_MAX])
 	}
 	snprintf(path, sizeof(path), "%s/token", limiter);
 	if (access(path, F_OK)) {
-		warnx("%s: not a limiter: it has no file token", limiter);
+		if (errno == ENOENT)
+			warnx("%s: not a limiter: it has no file token", limiter);
+		else
+			warn("%s", path);
 		return -1;
 	}
 	snprintf(home, PATH_MAX, "%s", limiter);

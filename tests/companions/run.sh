@@ -25,6 +25,17 @@ fake() {
 
 reported() { is 'what was reported' "$(cat "$f/feedback")" "$1"; }
 
+case_a_limiter_that_may_not_be_looked_into_is_told_from_none() {
+	start
+	limiter orders
+	chmod 711 "$d" "$(dirname "$d")"
+	chmod 750 "$m/orders"
+	as nobody "$RATEFS" run "$m/orders" true 2> "$d/err" && fail 'it ran'
+	says "^ratefs run: $m/orders/token: Permission denied\$"
+	as nobody "$RATEFS" run "$m" true 2> "$d/err" && fail 'it ran'
+	says "^ratefs run: $m: not a limiter: it has no file token\$"
+}
+
 case_the_command_runs_with_a_token() {
 	start
 	limiter orders 100/s
