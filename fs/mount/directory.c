@@ -128,7 +128,7 @@ static void refuse_file(struct daemon *daemon, const struct node *directory, con
 	else
 		daemon_refused(daemon, uid, directory->limiter, directory->row,
 			       "'%.200s' is part of the limiter '%.200s': rmdir removes that, with "
-			       "all its files",
+			       "all its files; ratefs rm -r with all limiters in it, too",
 			       name, directory->limiter->name);
 }
 
