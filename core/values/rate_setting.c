@@ -69,18 +69,6 @@ static int parse_window(const char *text, const char *word, const char *number, 
 	return err;
 }
 
-/* Tells whether the @length bytes of @text are the name of a setting. */
-static bool is_setting(const char *text, size_t length)
-{
-	for (int id = 0; id < SETTING_COUNT; id++) {
-		const char *name = setting_name((enum setting_id)id);
-
-		if (strlen(name) == length && !memcmp(name, text, length))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Parses @word of the list @text: the name of a unit and `=`, if it has one, a rate and, after a
  * colon, a burst of its own. A setting is no unit: after `rate=5/s` a token would have no limit.
@@ -97,7 +85,7 @@ static int parse_limit(const char *text, const char *word, struct limit *limit,
 	*limit = (struct limit){0};
 	if (equals && !amount_read_unit(word, (size_t)(equals - word), limit->unit))
 		return refuse_part(-EINVAL, error, text, word, UNIT_WHY);
-	if (equals && is_setting(word, (size_t)(equals - word)))
+	if (equals && setting_find(word, (size_t)(equals - word)) != SETTING_COUNT)
 		return refuse_part(-EINVAL, error, text, word,
 				   "not a unit but a setting: a rate stands alone, such as "
 				   "500/s, and its burst after a colon, such as 10/s:20");

@@ -430,6 +430,16 @@ const char *setting_name(enum setting_id id)
 	return SETTINGS[id].name;
 }
 
+enum setting_id setting_find(const char *name, size_t length)
+{
+	int id = 0;
+
+	while (id < SETTING_COUNT && (strlen(SETTINGS[id].name) != length ||
+				      memcmp(SETTINGS[id].name, name, length) != 0))
+		id++;
+	return (enum setting_id)id;
+}
+
 int setting_parse(enum setting_id id, const char *text, struct settings *settings,
 		  char error[ERROR_TEXT])
 {

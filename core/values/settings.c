@@ -126,6 +126,7 @@ static int parse_line(const char *line, struct settings *settings, struct overri
 {
 	const char *equals = strchr(line, '='), *of_key = overrides_line(line);
 	char name[SETTING_TEXT];
+	enum setting_id id;
 
 	if (!equals)
 		return text_refuse(-EINVAL, error, line, "not a name=value line");
@@ -133,11 +134,9 @@ static int parse_line(const char *line, struct settings *settings, struct overri
 		return overrides_edit_line(edits, of_key, error);
 	if (text_copy(line, (size_t)(equals - line), name, sizeof(name)))
 		return text_refuse(-EINVAL, error, line, "no such setting");
-	for (int id = 0; id < SETTING_COUNT; id++) {
-		if (!strcmp(name, setting_name((enum setting_id)id)))
-			return setting_parse((enum setting_id)id, equals + 1, settings, error);
-	}
-	return refuse_name(name, error);
+	id = setting_find(name, strlen(name));
+	return id == SETTING_COUNT ? refuse_name(name, error)
+				   : setting_parse(id, equals + 1, settings, error);
 }
 
 struct settings settings_hold(const struct settings *settings)

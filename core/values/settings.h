@@ -142,6 +142,9 @@ extern const struct settings SETTINGS_DEFAULT;
 
 const char *setting_name(enum setting_id id);
 
+/* Returns the setting that the @length bytes of @name name, or SETTING_COUNT. */
+enum setting_id setting_find(const char *name, size_t length);
+
 /*
  * Parses @text (white space at either end is ignored) as setting @id into @settings.
  * 0, -EINVAL or -ERANGE; then nothing changed and @error says why.
