@@ -194,7 +194,6 @@ static void close_source(struct sources *sources)
 		local_close(sources->local);
 }
 
-/* Does everything from the source to the end of the mount. Returns the exit status. */
 /* Tells whether the directory with the settings was removed: no other server can have it back. */
 static bool is_removed(int directory)
 {
@@ -203,6 +202,7 @@ static bool is_removed(int directory)
 	return directory >= 0 && !fstat(directory, &status) && !status.st_nlink;
 }
 
+/* Does everything from the source to the end of the mount. Returns the exit status. */
 static int run_service(struct server *server, struct options *options)
 {
 	struct owner root = {server->hello.uid, server->hello.gid, 0755};
