@@ -16,6 +16,19 @@ open(sys.argv[1], "w").write("ok 10\nthrottled\n429 retry-after=1\n")' "$m/order
 	is 'last error' "$(cat "$m/last_error")" ''
 }
 
+case_a_retry_after_makes_no_pause_without_a_backoff() {
+	start
+	limiter orders 1000/s
+	limiter orders/a
+	echo '429 retry-after=1h' > "$m/orders/a/feedback"
+	is why "$(cat "$m/orders/a/why")" nothing
+	is 'a token' "$(cat "$m/orders/a/token")" 1
+	echo 'exponential initial=1ms' > "$m/orders/backoff"
+	echo '429 retry-after=1h' > "$m/orders/a/feedback"
+	like 'why with one above' "$(cat "$m/orders/a/why")" '^orders backoff: pause until '
+	denied EBUSY read "$m/orders/a/try"
+}
+
 # '%{http_code}' and '%header{retry-after}' of a response, without a newline, with one, and of no
 # response at all.
 case_the_output_of_curl_is_understood() {

@@ -368,4 +368,12 @@ case_an_open_file_of_a_removed_limiter_is_no_device() {
 		"rmdir $m/gone && mkdir $m/gone" | sort -u)" ENODEV
 	counts gone granted 0
 	counts orders granted 0
+	exec 5< "$m/gone/token"
+	rmdir "$m/gone"
+	# The kernel has known its mode for a second.
+	eventually 20 is_stale 5 || fail 'its mode is told'
+	exec 5<&-
 }
+
+# is_stale DESCRIPTOR: its mode is asked for in vain.
+is_stale() { [[ $(LC_ALL=C stat -L "/proc/self/fd/$1" 2>&1 <&"$1") == *'Stale file handle' ]]; }

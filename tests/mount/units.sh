@@ -97,6 +97,17 @@ case_keys_have_units_of_their_own() {
 	gone "$reader" 20
 }
 
+case_tokens_without_a_unit_wait_for_none() {
+	start
+	limiter llm 'rpm=1/d tpm=1/d'
+	local i
+	for i in 1 2 3; do
+		is "token $i" "$(cat "$m/llm/token")" 1
+	done
+	is 'a unit' "$(cat "$m/llm/take/rpm=1")" 0
+	counts llm granted 3
+}
+
 case_metrics_have_a_label_for_units() {
 	start
 	limiter llm '1/d:9 tpm=1/d:1000'
