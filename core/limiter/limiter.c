@@ -288,13 +288,13 @@ static void gather(struct schedule *schedule, struct limiter *limiter, bool gath
 	heap_insert(&schedule->gathered, &limiter->due, limiter->turns.current->ticket);
 }
 
-/* Returns when @limiter itself has what @current, which has the turn, wants. */
-static uint64_t when_own_turn(const struct limiter *limiter, const struct waiter *current,
-			      uint64_t now_ns)
+uint64_t limiter_turn_when(const struct limiter *limiter, uint64_t now_ns)
 {
-	uint64_t needed = saving_needed(limiter, current->tokens), units_ns = now_ns;
-	uint64_t at_ns = limiter_own_when(limiter, needed, now_ns);
+	const struct waiter *current = limiter->turns.current;
+	uint64_t units_ns = now_ns, at_ns;
 
+	assert(current);
+	at_ns = limiter_own_when(limiter, saving_needed(limiter, current->tokens), now_ns);
 	if (current->amounts && limiter->settings->enforcement == ENFORCEMENT_ENFORCE)
 		units_ns = units_when(limiter, current->amounts, saving_holds(limiter), now_ns);
 	return units_ns > at_ns ? units_ns : at_ns;
@@ -324,7 +324,7 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 	if (gathered)
 		return;
 	if (current && !ready && !schedule->stopped)
-		at_ns = when_own_turn(limiter, current, schedule->now_ns);
+		at_ns = limiter_turn_when(limiter, schedule->now_ns);
 	/* A learnt rate that grows may make it sooner; a look that was due has been had by now. */
 	learning_ns = limiter->learning ? learning_next_ns(limiter) : NEVER_NS;
 	if (at_ns != NEVER_NS && learning_ns < at_ns)

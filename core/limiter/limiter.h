@@ -157,6 +157,9 @@ uint64_t limiter_own_tokens(const struct limiter *limiter, uint64_t most);
 /* Returns when it has @tokens; NEVER_NS if never. */
 uint64_t limiter_own_when(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
+/* Returns when it has what the waiter wants whose turn it is, which there is; NEVER_NS: never. */
+uint64_t limiter_turn_when(const struct limiter *limiter, uint64_t now_ns);
+
 /* Serves all waiters that can be served at schedule->now_ns, and sets deadlines of the others. */
 void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 

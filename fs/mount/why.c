@@ -262,23 +262,50 @@ static void tell_reason(const struct telling *telling, const struct reason *reas
 	fputc('\n', out);
 }
 
+/* Tells whether @reason, of the key or partition @member alone, keeps waiting who waits there. */
+static bool keeps_waiting(const struct reason *reason, const struct limiter *member,
+			  uint64_t now_ns)
+{
+	switch (reason->kind) {
+	case REASON_CLOSED: /* as all of the limiter is */
+		return false;
+	case REASON_SLOTS:
+	case REASON_SLOT_ORDER:
+		return slots_waiting(member);
+	case REASON_UNLEASED:
+		return true;
+	case REASON_PAUSE:
+	case REASON_RATE:
+	case REASON_LEARNT:
+	case REASON_QUOTA:
+	case REASON_ORDER:
+		break;
+	}
+	return member->turns.current && limiter_turn_when(member, now_ns) > now_ns;
+}
+
 /* Tells the reasons of @member alone, a key or a partition in which a reader waits. */
 static bool tell_member(const struct telling *telling, struct limiter *member)
 {
 	struct reason reasons[REASONS_MAX];
 	struct engine *engine = (struct engine *)&telling->daemon->engine;
-	size_t count, i;
+	bool told = false;
+	size_t count;
 
 	if (!member->turns.queue.length && !slots_waiting(member))
 		return false;
 	engine_refresh(engine, member, engine->schedule.now_ns);
 	count = reason_list(&engine->schedule, member, reasons);
-	for (i = 0; i < count && reasons[i].limiter == member; i++)
+	for (size_t i = 0; i < count && reasons[i].limiter == member; i++) {
+		if (!keeps_waiting(&reasons[i], member, engine->schedule.now_ns))
+			continue;
 		tell_reason(telling, &reasons[i]);
-	return i;
+		told = true;
+	}
+	return told;
 }
 
-/* Tells of the keys and partitions in which readers wait for what these lack. */
+/* Tells of the keys and partitions in which readers wait for what these lack themselves. */
 static uint32_t tell_members(const struct telling *telling)
 {
 	struct limiter *limiter = telling->limiter, *partition;

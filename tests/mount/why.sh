@@ -46,6 +46,48 @@ case_why_names_a_key_that_has_had_its_share() {
 	kill "$reader"
 }
 
+case_why_names_no_key_that_has_what_its_readers_wait_for() {
+	start
+	limiter orders 1/d
+	echo 1/d > "$m/orders/key_rate"
+	: "$(cat "$m/orders/token")"
+	reader orders/keys/bob/token
+	waiting orders 1
+	why orders "orders rate 1/d: 2 tokens to come, $seconds" \
+		'orders order: orders key bob comes first, weight 100 beside 100'
+	echo max > "$m/orders/rate"
+	gone "$reader" 20
+	echo 'exponential initial=1h max=1d' > "$m/orders/backoff"
+	echo throttled > "$m/orders/feedback"
+	reader orders/keys/eve/token
+	waiting orders 1
+	why orders "orders backoff: pause until $seconds from now" \
+		'orders order: orders key eve comes first, weight 100 beside 100'
+	echo none > "$m/orders/backoff"
+	gone "$reader" 20
+	echo closed > "$m/orders/enforcement"
+	reader orders/keys/ann/token
+	waiting orders 1
+	why orders 'orders enforcement closed: nothing is granted'
+	kill "$reader"
+}
+
+case_why_names_a_key_whose_slots_are_open() {
+	local opener
+	start -o host=thishost
+	limiter orders
+	echo 1 > "$m/orders/key_concurrency"
+	exec 7< "$m/orders/keys/bob/slot"
+	why orders nothing
+	sh -c 'exec 3< "$1"' - "$m/orders/keys/bob/slot" 7<&- &
+	opener=$!
+	eventually 20 eval '[ "$(cat "$m/orders/why")" != nothing ]'
+	why orders 'orders key bob slots 1 of 1: pid [0-9]+ on host thishost for [0-9.]+ s'
+	exec 7<&-
+	gone "$opener" 20
+	why orders nothing
+}
+
 case_why_names_a_part_of_the_reserve_whose_readers_wait() {
 	start
 	limiter orders 1000/s
