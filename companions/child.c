@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +65,30 @@ int child_start(char *const command[], int in, int out, int err, volatile pid_t 
 	if (got > 0)
 		child_wait(pid);
 	return -wrong;
+}
+
+/* Tells whether execvp(3) would find @file, or would not be allowed to look for it. */
+static bool is_there(const char *file)
+{
+	return !access(file, F_OK) || errno == EACCES;
+}
+
+bool child_exists(const char *name)
+{
+	const char *path = getenv("PATH"), *end;
+	char file[PATH_MAX];
+
+	if (strchr(name, '/'))
+		return is_there(name);
+	for (; path; path = *end ? end + 1 : NULL) {
+		end = strchrnul(path, ':');
+		/* An empty one is the current directory. */
+		snprintf(file, sizeof(file), "%.*s%s%s", (int)(end - path), path,
+			 end == path ? "" : "/", name);
+		if (*name && is_there(file))
+			return true;
+	}
+	return !getenv("PATH"); /* the library has one of its own */
 }
 
 int child_wait(volatile pid_t *pid)

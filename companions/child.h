@@ -4,6 +4,7 @@
 #ifndef RATEFS_COMPANIONS_CHILD_H
 #define RATEFS_COMPANIONS_CHILD_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -13,6 +14,9 @@
  * executed, and nothing has run.
  */
 int child_start(char *const command[], int in, int out, int err, volatile pid_t *pid);
+
+/* Tells whether there is a file that @name stands for as a command, which may not be executable. */
+bool child_exists(const char *name);
 
 /*
  * Waits for the end of @pid; its status as of waitpid(2). @pid is 0 before its number is free

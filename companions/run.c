@@ -177,14 +177,17 @@ static void name_slot(const struct job *job, uint64_t began_ns, char path[PATH_M
 static int take_slot(const struct job *job, uint64_t began_ns, int *status)
 {
 	char path[PATH_MAX], reason[ERROR_TEXT];
+	struct slot_wait wait;
 	int slot;
 
 	if (!job->with_slot)
 		return -1;
+	run_wait_slot_begin(&wait, job);
 	name_slot(job, began_ns, path);
 	do {
 		slot = open(path, O_RDONLY | O_CLOEXEC);
 	} while (slot < 0 && errno == EINTR);
+	run_wait_slot_end(&wait);
 	if (slot >= 0)
 		return slot;
 	*status = errno == EBUSY ? STATUS_LATE : STATUS_FAILED;
@@ -474,6 +477,8 @@ static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns
 	if (ran)
 		report_outcome(job, &ending);
 	handle_signals(false, before);
+	if (!ran)
+		return_tokens(job);
 	*retry_after_ns = ending.outcome.retry_after_ns;
 	return ran && ending.outcome.kind == OUTCOME_THROTTLED;
 }
@@ -571,6 +576,11 @@ int run_main(int argc, char *argv[])
 	}
 	if (find_files(&job) || check_files(&job) || check_units(&job))
 		return STATUS_FAILED;
+	/* It is not to wait for that. */
+	if (!child_exists(*job.command)) {
+		warnx("%s: %s", *job.command, strerror(ENOENT));
+		return STATUS_NOT_FOUND;
+	}
 	/* The readers of our output may go; the command's end is waited for, and reported. */
 	if (signal(SIGPIPE, do_nothing) == SIG_IGN)
 		signal(SIGPIPE, SIG_IGN);

@@ -7,6 +7,7 @@
 #include "companions/headers.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +57,19 @@ bool run_headers_read(const struct job *job, struct header_report *report);
  */
 void run_wait_announce(const struct job *job);
 void run_wait_tell(const struct job *job, uint64_t began_ns, uint64_t slot_ns);
+
+/* The wait for a slot, while it is watched. */
+struct slot_wait {
+	const struct job *job; /* borrowed */
+	pthread_t thread;
+	bool has_thread;
+};
+
+/*
+ * run_wait.c: from the first to the second, tells what an opener of the slot waits for: at once if
+ * it is verbose, and on a terminal when it has waited for long. errno stays.
+ */
+void run_wait_slot_begin(struct slot_wait *wait, const struct job *job);
+void run_wait_slot_end(struct slot_wait *wait);
 
 #endif

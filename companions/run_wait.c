@@ -1,4 +1,4 @@
-/* run_wait - what is said of the wait for tokens, before it and after it, see run.h. */
+/* run_wait - what is said of the waits for tokens and a slot, see run.h. */
 #include "companions/companion.h"
 #include "companions/run.h"
 
@@ -8,9 +8,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-static const double LONG_S = 5; /* from there on it is announced on a terminal */
+enum { LONG_S = 5 }; /* from there on it is announced on a terminal */
 
 /* Returns how many seconds a reader of the tokens would wait: infinity for ever, 0 if unknown. */
 static double look_ahead(const struct job *job)
@@ -29,6 +31,61 @@ static double look_ahead(const struct job *job)
 	close(file);
 	text[got > 0 ? got : 0] = '\0';
 	return strtod(text, NULL);
+}
+
+/* Says what an opener of the slot waits for: by a line of `why` that is of slots, or its first. */
+static void tell_slot(const struct job *job)
+{
+	char path[PATH_MAX], line[PATH_MAX + ERROR_TEXT], said[sizeof(line)] = "";
+	FILE *why;
+
+	snprintf(path, sizeof(path), "%.*s/why", PATH_MAX - 8, job->home);
+	why = fopen(path, "re");
+	while (why && fgets(line, sizeof(line), why)) {
+		bool is_of_slots = strstr(line, " slots ") || strstr(line, " slot ");
+
+		if (*said && !is_of_slots)
+			continue;
+		snprintf(said, sizeof(said), "%.*s", (int)strcspn(line, "\n"), line);
+		if (is_of_slots)
+			break;
+	}
+	if (why)
+		fclose(why);
+	if (*said && strcmp(said, "nothing") != 0)
+		warnx("waiting for a slot of %s: %s", job->limiter, said);
+}
+
+static void *tell_slot_later(void *argument)
+{
+	const struct slot_wait *wait = argument;
+	struct timespec time = {.tv_sec = LONG_S};
+
+	while (nanosleep(&time, &time) && errno == EINTR)
+		;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* stdio has locks */
+	tell_slot(wait->job);
+	return NULL;
+}
+
+void run_wait_slot_begin(struct slot_wait *wait, const struct job *job)
+{
+	*wait = (struct slot_wait){.job = job};
+	if (job->is_verbose)
+		tell_slot(job);
+	else if (isatty(STDERR_FILENO))
+		wait->has_thread = !pthread_create(&wait->thread, NULL, tell_slot_later, wait);
+}
+
+void run_wait_slot_end(struct slot_wait *wait)
+{
+	int err = errno;
+
+	if (wait->has_thread) {
+		pthread_cancel(wait->thread);
+		pthread_join(wait->thread, NULL);
+	}
+	errno = err;
 }
 
 /* Prints a time roughly: of hours the seconds say nothing. */

@@ -251,6 +251,22 @@ case_a_command_that_is_not_there_is_127_and_nothing_is_reported() {
 	reported ''
 }
 
+case_work_that_cannot_begin_costs_no_token() {
+	start
+	limiter orders 1/d 5
+	touch "$d/plain"
+	run 127 "$m/orders" -n 3 -- no-such-command
+	counts orders granted 0
+	run 126 "$m/orders" -n 3 -- "$d/plain"
+	counts orders granted 3
+	counts orders returned 3
+	cp /bin/true "$d/of-mine"
+	cd "$d"
+	PATH=/nowhere::$PATH run 0 "$m/orders" -- of-mine
+	PATH=/nowhere:$PATH run 127 "$m/orders" -- of-mine
+	cd /
+}
+
 case_how_it_went_is_reported() {
 	fake
 	echo 250 > "$f/take/250"
@@ -645,6 +661,19 @@ case_on_a_terminal_a_long_wait_is_announced() {
 	echo 4.999 > "$f/eta/2"
 	echo 5.000 > "$f/eta/1"
 	/usr/bin/python3 "$CASES/screen.py" announces_a_long_wait "$RATEFS" "$f"
+}
+
+case_a_wait_for_a_slot_is_told_while_it_lasts() {
+	start
+	limiter orders
+	echo 1 > "$m/orders/concurrency"
+	run 0 "$m/orders" --slot -v -- true
+	silent
+	exec 7< "$m/orders/slot"
+	run 124 "$m/orders" --slot -v --within 10ms -- true
+	says "ratefs run: waiting for a slot of $m/orders: orders slots 1 of 1: pid "
+	exec 7<&-
+	/usr/bin/python3 "$CASES/screen.py" tells_of_a_slot "$RATEFS" "$m/orders"
 }
 
 case_a_long_wait_is_told() {

@@ -551,6 +551,16 @@ def announces_a_long_wait(binary, path):
         check("exit status", screen.end(), 0)
 
 
+def tells_of_a_slot(binary, path):
+    with open(path + "/slot", encoding="ascii") as slot:
+        screen = Screen(binary, "run", path, "--slot", "echo", "over")
+        screen.expect(r"waiting for a slot of .*: orders slots 1 of 1: pid "
+                      f"{os.getpid()} on host .* for [0-9.]+ s")
+        check("the slot", len(slot.read()) > 0, True)
+    screen.expect("over")
+    check("exit status", screen.end(), 0)
+
+
 def draws_in_signs(binary, path):
     for columns in (40, 100):
         screen = Screen(binary, "plot", path, "-t", "1h", "-d", "50ms", columns=columns)
