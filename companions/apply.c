@@ -490,22 +490,16 @@ static void prune_limiters(struct apply *apply, int directory)
  */
 static char *read_file(struct apply *apply, const char *file)
 {
-	char *text = malloc(SETTINGS_FILE_BYTES);
-	int err = text ? store_read_given(file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
+	char *text;
 
 	apply->inspection = (struct inspection){.file = file, .out = stderr};
-	if (err == -EINVAL)
-		inspect_complain(&apply->inspection, 0, "not a text: it has a zero byte");
-	else if (!err)
-		err = inspect(&apply->inspection, text);
-	if (!err && !apply->inspection.wrong)
+	text = inspect_file(&apply->inspection);
+	if (text && !apply->inspection.wrong)
 		for_each_section(apply, text, check_accounts);
-	if (!err && apply->prune && !apply->inspection.named)
+	if (text && !apply->inspection.wrong && apply->prune && !apply->inspection.named)
 		inspect_complain(&apply->inspection, 0,
 				 "no section: --prune would remove every limiter");
-	if (err && !apply->inspection.wrong)
-		warnx("%s: %s", file, strerror(-err));
-	if (!err && !apply->inspection.wrong)
+	if (!apply->inspection.wrong)
 		return text;
 	free(text);
 	return NULL;
@@ -549,7 +543,8 @@ static void print_usage(void)
 	       "\n"
 	       "Makes the tree at MOUNTPOINT, or the only one, what FILE says, limiters as\n"
 	       "ratefs save writes them, and prints each change. The exit status is 0 if nothing\n"
-	       "was to be changed, 1 if something was, and 2 if something is wrong.\n"
+	       "was to be changed, 1 if something was, and 2 if something is wrong. With - for\n"
+	       "FILE it reads standard input.\n"
 	       "\n"
 	       "options:\n"
 	       "    -n, --dry-run       change nothing, and print what would be changed\n"

@@ -5,10 +5,7 @@
 #include "companions/companion.h"
 #include "companions/inspect.h"
 
-#include "fs/local/store.h"
-
 #include <err.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +13,12 @@
 static int check_file(const char *file)
 {
 	struct inspection inspection = {.file = file, .out = stdout};
-	char *text = malloc(SETTINGS_FILE_BYTES);
-	int err = text ? store_read_given(file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
+	char *text = inspect_file(&inspection);
+	bool wrong = !text || inspection.wrong;
 
-	if (err == -EINVAL) {
-		inspect_complain(&inspection, 0, "not a text: it has a zero byte");
-		err = 0;
-	} else if (!err) {
-		err = inspect(&inspection, text);
-	}
 	inspect_free(&inspection);
 	free(text);
-	if (err)
-		warnx("%s: %s", file, strerror(-err));
-	return err || inspection.wrong ? EXIT_FAILURE : EXIT_SUCCESS;
+	return wrong ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int check_main(int argc, char *argv[])
@@ -39,12 +28,13 @@ int check_main(int argc, char *argv[])
 		       "\n"
 		       "Says what is wrong in FILE, limiters for ratefs -o config=FILE. Nothing "
 		       "is mounted.\n"
+		       "With - for FILE it reads standard input.\n"
 		       "\n"
 		       "options:\n"
 		       "    -h, --help          print this\n");
 		return EXIT_SUCCESS;
 	}
-	if (argc == 2 && *argv[1] && *argv[1] != '-')
+	if (argc == 2 && *argv[1] && (*argv[1] != '-' || !argv[1][1]))
 		return check_file(argv[1]);
 	if (argc > 2)
 		warnx("an argument too many: '%s'", argv[2]);

@@ -3,14 +3,25 @@
 
 #include "core/values/ini.h"
 #include "core/values/minima.h"
+#include "fs/local/store.h"
 #include "fs/mount/node.h"
 
+#include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char SPACE[] = " \t\r\v\f";
+
+/* The lines of a section beside its settings. */
+static const char *const OWNERS[] = {"owner", "group", "mode"};
+enum {
+	OWNER_COUNT = sizeof(OWNERS) / sizeof(OWNERS[0]),
+	KIND_COUNT = SETTING_COUNT + OWNER_COUNT,
+};
 
 void inspect_complain(struct inspection *inspection, unsigned int line, const char *why)
 {
@@ -51,6 +62,43 @@ static bool check_line(struct inspection *inspection, unsigned int number, char 
 	return false;
 }
 
+/* Returns what @line is of: a setting, or one of OWNERS behind these; KIND_COUNT: of neither. */
+static unsigned int kind_of(const char *line)
+{
+	const char *name = line + strspn(line, SPACE), *end = strchr(name, '=');
+	size_t length;
+	unsigned int kind;
+
+	if (!end)
+		return KIND_COUNT;
+	while (end > name && strchr(SPACE, end[-1]))
+		end--;
+	length = (size_t)(end - name);
+	kind = setting_find(name, length);
+	for (unsigned int i = 0; kind == SETTING_COUNT && i < OWNER_COUNT; i++) {
+		if (strlen(OWNERS[i]) == length && !strncmp(name, OWNERS[i], length))
+			return SETTING_COUNT + i;
+	}
+	return kind < SETTING_COUNT ? kind : KIND_COUNT;
+}
+
+/* Notes that line @number, which is right, is of @kind; complains if an earlier one is, too. */
+static void note_kind(struct inspection *inspection, unsigned int number, unsigned int kind,
+		      unsigned int lines[KIND_COUNT])
+{
+	char why[ERROR_TEXT];
+
+	if (kind == KIND_COUNT)
+		return;
+	if (lines[kind]) {
+		snprintf(why, sizeof(why), "'%s' again: line %u has no effect",
+			 kind < SETTING_COUNT ? setting_name(kind) : OWNERS[kind - SETTING_COUNT],
+			 lines[kind]);
+		inspect_complain(inspection, number, why);
+	}
+	lines[kind] = number;
+}
+
 /*
  * Checks the settings in @text, the lines after line @line. Each line is parsed by itself, so that
  * a mistake hides none after it; then those that are right are parsed together, to @settings, which
@@ -59,14 +107,18 @@ static bool check_line(struct inspection *inspection, unsigned int number, char 
 static void check_settings(struct inspection *inspection, unsigned int line, char *text, bool top,
 			   struct settings *settings)
 {
-	unsigned int number = line, right = 0;
+	unsigned int number = line, right = 0, lines[KIND_COUNT] = {0}, wrong, kind;
 	char why[ERROR_TEXT], *next;
 
 	for (char *at = text; at; at = next) {
 		next = strchr(at, '\n');
 		if (next)
 			*next = '\0';
+		wrong = inspection->wrong;
+		kind = kind_of(at);
 		right += check_line(inspection, ++number, at, top);
+		if (inspection->wrong == wrong)
+			note_kind(inspection, number, kind, lines);
 		if (next)
 			*next++ = '\n';
 	}
@@ -238,7 +290,8 @@ static int check_next(struct inspection *inspection, struct ini *ini)
 	return 1;
 }
 
-int inspect(struct inspection *inspection, const char *text)
+/* Says what is wrong in @text. 0 or -ENOMEM. */
+static int inspect_text(struct inspection *inspection, const char *text)
 {
 	struct ini ini = {.at = text};
 	int more;
@@ -249,4 +302,34 @@ int inspect(struct inspection *inspection, const char *text)
 	for (const struct named *named = inspection->parents; named && !more; named = named->next)
 		check_minima(inspection, named);
 	return more;
+}
+
+/* Reads the file of @inspection to @text, which has SETTINGS_FILE_BYTES. 0 or -errno. */
+static int read_file(struct inspection *inspection, char *text)
+{
+	int input;
+
+	if (strcmp(inspection->file, "-") != 0)
+		return store_read_given(inspection->file, text, SETTINGS_FILE_BYTES);
+	inspection->file = "standard input";
+	input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	return input < 0 ? -errno : store_read_all(input, text, SETTINGS_FILE_BYTES);
+}
+
+char *inspect_file(struct inspection *inspection)
+{
+	char *text = malloc(SETTINGS_FILE_BYTES);
+	int err = text ? read_file(inspection, text) : -ENOMEM;
+
+	if (err == -EINVAL) {
+		inspect_complain(inspection, 0, "not a text: it has a zero byte");
+		err = 0;
+	} else if (!err) {
+		err = inspect_text(inspection, text);
+	}
+	if (!err)
+		return text;
+	warnx("%s: %s", inspection->file, strerror(-err));
+	free(text);
+	return NULL;
 }

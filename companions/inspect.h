@@ -26,7 +26,7 @@ struct named {
 };
 
 struct inspection {
-	const char *file;	       /* as messages call it */
+	const char *file;	       /* "-": standard input; then as messages call it */
 	FILE *out;		       /* where they go */
 	unsigned int wrong;	       /* how many there were */
 	void *named;		       /* owned: tree of struct named, by path */
@@ -34,10 +34,11 @@ struct inspection {
 };
 
 /*
- * Says what is wrong in @text, with file and line; @inspection has its first two members set. The
- * limiters that it names stay there until inspect_free(). 0 or -ENOMEM.
+ * Reads the file of @inspection, which has its first two members set, and says what is wrong in it,
+ * with file and line. The limiters that it names stay there until inspect_free(). The text, from
+ * malloc, whatever is wrong; NULL after a message: it cannot be read.
  */
-int inspect(struct inspection *inspection, const char *text);
+char *inspect_file(struct inspection *inspection);
 
 /* Says one more thing; with line 0 of the file as a whole. */
 void inspect_complain(struct inspection *inspection, unsigned int line, const char *why);

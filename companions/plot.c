@@ -226,7 +226,7 @@ static void print_usage(void)
 	       "    -d SECONDS          time between two samples (1), or a duration; from 10ms\n"
 	       "    --children          with the children of the limiter, stacked\n"
 	       "    --data              the samples instead, as tab-separated values\n"
-	       "    --from FILE         draws what --data wrote to FILE\n"
+	       "    --from FILE         draws what --data wrote to FILE; - is standard input\n"
 	       "    -h, --help          print this\n");
 }
 

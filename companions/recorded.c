@@ -257,7 +257,12 @@ int recorded_read(struct recording *recording, const char *path, size_t limiters
 				  .rounds_max = rounds_max};
 	int err;
 
-	reading.file = fopen(path, "re");
+	if (strcmp(path, "-") != 0) {
+		reading.file = fopen(path, "re");
+	} else {
+		reading.path = "standard input";
+		reading.file = stdin;
+	}
 	if (!reading.file) {
 		warn("%s", path);
 		return -1;
@@ -265,6 +270,7 @@ int recorded_read(struct recording *recording, const char *path, size_t limiters
 	err = read_names(&reading);
 	if (!err)
 		err = read_rows(&reading);
-	fclose(reading.file);
+	if (reading.file != stdin)
+		fclose(reading.file);
 	return err;
 }

@@ -10,7 +10,6 @@
 #include "companions/replay.h"
 
 #include "core/limiter/wall.h"
-#include "fs/local/store.h"
 
 #include <ctype.h>
 #include <err.h>
@@ -33,7 +32,7 @@ static const uint64_t DISORDER_NS = 60 * NSEC_PER_SEC;
 static const uint64_t SPAN_NS = DURATION_MAX_NS;
 
 struct simulation {
-	const char *config, *log; /* files; "-": standard input */
+	const char *config, *log; /* files; "-": standard input, one of them */
 	const char *limiter;	  /* of lines that name none, or NULL */
 	uint64_t within_ns;
 	struct log_format format;
@@ -309,21 +308,14 @@ static void print_result(const struct simulation *simulation)
 }
 
 /* Reads the file of limiters: its text, from malloc; or NULL after a message for each mistake. */
-static char *read_config(const char *config)
+static char *read_config(struct simulation *simulation)
 {
-	struct inspection inspection = {.file = config, .out = stderr};
-	char *text = malloc(SETTINGS_FILE_BYTES);
-	int err = text ? store_read_given(config, text, SETTINGS_FILE_BYTES) : -ENOMEM;
+	struct inspection inspection = {.file = simulation->config, .out = stderr};
+	char *text = inspect_file(&inspection);
 
-	if (err == -EINVAL) {
-		inspect_complain(&inspection, 0, "not a text: it has a zero byte");
-	} else if (!err) {
-		err = inspect(&inspection, text);
-		inspect_free(&inspection);
-	}
-	if (err && !inspection.wrong)
-		warnx("%s: %s", config, strerror(-err));
-	if (!err && !inspection.wrong)
+	simulation->config = inspection.file;
+	inspect_free(&inspection);
+	if (!inspection.wrong)
 		return text;
 	free(text);
 	return NULL;
@@ -348,7 +340,7 @@ static int load(struct simulation *simulation, const char *text)
 
 static int simulate(struct simulation *simulation)
 {
-	char *text = read_config(simulation->config);
+	char *text = read_config(simulation);
 	int err = -1;
 
 	if (!text)
@@ -389,7 +381,7 @@ static void print_usage(void)
 	       "once, wait and how long, or be refused. Nothing is mounted.\n"
 	       "\n"
 	       "options:\n"
-	       "    -c FILE             limiters, as for ratefs apply\n"
+	       "    -c FILE             limiters, as for ratefs apply; - is standard input\n"
 	       "    --load LOAD         readers by chance, or even, such as 'orders 20/s for "
 	       "10min':\n"
 	       "                        " LOAD_FORM "\n"
@@ -467,6 +459,8 @@ static int check_options(const struct simulation *simulation, const char *rest)
 		return wrong("no readers given", "--load LOAD or --from-log LOG");
 	if (simulation->log && simulation->load_count)
 		return wrong("a log beside a load", simulation->log);
+	if (simulation->log && !strcmp(simulation->log, "-") && !strcmp(simulation->config, "-"))
+		return wrong("the limiters and the log cannot both be standard input", "-");
 	if (simulation->load_count) {
 		if (simulation->has_format || simulation->limiter)
 			return wrong("an option of a log beside a load",
@@ -474,7 +468,7 @@ static int check_options(const struct simulation *simulation, const char *rest)
 		return 0;
 	}
 	if (!simulation->limiter == !simulation->format.has[LOG_LIMITER])
-		return wrong(simulation->limiter ? "-l beside a format with its own"
+		return wrong(simulation->limiter ? "-l is for a format, see -f, without"
 						 : "a format without it needs -l LIMITER",
 			     "$limiter");
 	return 0;

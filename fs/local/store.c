@@ -109,8 +109,7 @@ int store_open(int root, const char *path)
 	return at < 0 ? -errno : at;
 }
 
-/* Reads @file to its end, and closes it. 0 or -errno, as store_read(). */
-static int read_all(int file, char *text, size_t size)
+int store_read_all(int file, char *text, size_t size)
 {
 	size_t used = 0;
 	ssize_t got;
@@ -137,14 +136,14 @@ int store_read(int directory, const char *name, char *text, size_t size)
 {
 	int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	return file < 0 ? -errno : read_all(file, text, size);
+	return file < 0 ? -errno : store_read_all(file, text, size);
 }
 
 int store_read_given(const char *path, char *text, size_t size)
 {
 	int file = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 
-	return file < 0 ? -errno : read_all(file, text, size);
+	return file < 0 ? -errno : store_read_all(file, text, size);
 }
 
 static int write_all(int file, const char *text, size_t length)

@@ -42,6 +42,9 @@ enum { SETTINGS_FILE_BYTES = 16 << 20 };
  */
 int store_read_given(const char *path, char *text, size_t size);
 
+/* Reads the rest of the open @file, and closes it. As store_read(). */
+int store_read_all(int file, char *text, size_t size);
+
 /* Replaces file @name of @directory, and syncs both. */
 int store_replace(int directory, const char *name, const char *text, size_t length);
 

@@ -549,7 +549,7 @@ case_apply_reads_from_a_pipe_the_text_that_save_writes() {
 	start
 	second
 	limiter orders 5/s
-	"$RATEFS" save "$m" | timeout 60 "$RATEFS" apply /dev/stdin "$d/second" > "$d/out" || :
+	"$RATEFS" save "$m" | timeout 60 "$RATEFS" apply - "$d/second" > "$d/out" || :
 	grep -qx 'orders: rate=5/s' "$d/out" || fail "$(cat "$d/out")"
 	is rate "$(cat "$d/second/orders/rate")" 5/s
 	umount "$d/second"

@@ -5,7 +5,7 @@
 check() {
 	local wanted=$1 status=0
 	shift
-	timeout 20 "$RATEFS" check "$@" > "$d/out" 2> "$d/err" < /dev/null || status=$?
+	timeout 20 "$RATEFS" check "$@" > "$d/out" 2> "$d/err" || status=$?
 	is "exit status of check $* ($(cat "$d/out" "$d/err"))" "$status" "$wanted"
 }
 
@@ -38,6 +38,18 @@ case_the_file_may_be_a_link_or_a_pipe() {
 	timeout 20 "$RATEFS" check /dev/stdin < <(cat "$d/ini") > "$d/out" || status=$?
 	is 'exit status' $status 1
 	is lines "$(lines)" 2
+}
+
+case_a_minus_sign_is_standard_input() {
+	printf '[orders]\nrate=5/s\n' > "$d/ini"
+	check 0 - < "$d/ini"
+	printf '# what is left of\n[orders]\nrate=plenty\n' > "$d/ini"
+	{ read -r _ && check 1 -; } < "$d/ini"
+	like 'what it says' "$(cat "$d/out")" 'standard input:2: '
+	check 1 - < "$d"
+	like 'what it says' "$(cat "$d/err")" 'standard input: Is a directory'
+	check 1 - <&-
+	like 'what it says' "$(cat "$d/err")" 'standard input: Bad file descriptor'
 }
 
 case_owners_of_limiters_and_of_the_top_are_right() {
@@ -111,8 +123,18 @@ as_a_mount() {
 	done
 }
 
+case_a_setting_that_is_set_again_is_told() {
+	printf '%s\n' '[/]' mode=755 'mode = 1755' '[orders]' rate=5/s ' rate =6/s' burst=x \
+		burst=2 owner=root '# rate=7/s' rate=8/s owner=root '[mail]' rate=9/s > "$d/ini"
+	check 1 "$d/ini"
+	is lines "$(lines)" '3 6 7 11 12'
+	is 'what it says' "$(sed -n '2p;5p' "$d/out" | cut -d : -f 3)" \
+		" 'rate' again"$'\n'" 'owner' again"
+	like 'what it says' "$(cat "$d/out")" ":11: 'rate' again: line 6 has no effect"
+}
+
 case_it_refuses_lines_that_a_mount_refuses_and_no_others() {
-	as_a_mount '' '[a]' '[a]\nrate=5' '[a]\nrate=5\nrate=6' '[a]\n\trate = max \n' \
+	as_a_mount '' '[a]' '[a]\nrate=5' '[a]\n\trate = max \n' \
 		'[a]\r\nrate=1/s\r\n' '[a]\n[' ']' '[a]x' '[a]\nname' '[a]\n=5' '[a]\nrate=' \
 		'[a]\nrate=5/0s' '[a]\nrate=5/s#'
 }

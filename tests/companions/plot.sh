@@ -204,6 +204,11 @@ case_a_text_is_drawn_later() {
 	plot 0 --from "$d/saved" -o "$d/image.svg"
 	image "$d/image.svg" fake other granted wait 'share of the limit' \
 		"$(date +%Y-)"
+	"$RATEFS" plot --from - -o "$d/again.svg" < "$d/saved"
+	cmp "$d/again.svg" "$d/image.svg"
+	head -n 1 "$d/saved" > "$d/names"
+	"$RATEFS" plot --from - -o "$d/no.svg" < "$d/names" 2> "$d/err" && fail 'it draws'
+	says '^ratefs plot: standard input:2: no samples are in it'
 	waiting_gnuplot
 	: > "$d/go"
 	saved 'a\t1.0\t7\t-' 'b\t1.0\tmax\t2' 'a\t2.5\t8.25\t3' 'b\t2.5\t0\t4' 'a\t3\t9\t9'

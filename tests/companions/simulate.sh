@@ -222,6 +222,8 @@ case_mistakes_in_the_file_of_limiters_are_told() {
 	limits '[orders]' rate=1/s
 	simulate 2 -f '$time' -l mail < /dev/null
 	says "no limiter of $d/ini: 'mail'"
+	"$RATEFS" simulate -c - --load 'mail 1/s for 1s' < "$d/ini" 2> "$d/err" && fail 'it works'
+	says "standard input.*'mail'"
 }
 
 case_wrong_arguments_are_told() {
@@ -238,7 +240,9 @@ case_wrong_arguments_are_told() {
 	simulate 2 -f '$time' < /dev/null
 	says 'a format without it needs -l'
 	simulate 2 -l orders < /dev/null
-	says '-l beside a format with its own'
+	says '-l is for a format, see -f, without: .\$limiter'
+	simulate 2 -c - < /dev/null
+	says 'cannot both be standard input'
 	simulate 2 -w soon < /dev/null
 	says 'not a time that a reader waits at most'
 	simulate 2 more < /dev/null
@@ -307,8 +311,8 @@ case_a_saved_tree_is_tried_with_a_load() {
 	start
 	limiter api 10/s 5
 	mkdir "$m/api/slow" && echo 1/s > "$m/api/slow/rate" && echo 3 > "$m/api/slow/queue_max"
-	"$RATEFS" save "$m" > "$d/ini"
-	simulate_load 0 'api/slow 2/s for 10s even' 'api 5/s for 10s even'
+	"$RATEFS" save "$m" | timeout 60 "$RATEFS" simulate -c - --load \
+		'api/slow 2/s for 10s even' --load 'api 5/s for 10s even' > "$d/out"
 	row api asked=50 tokens=50
 	is 'readers of api/slow' "$(value api/slow asked)" 20
 	like 'readers that it refuses' "$(value api/slow queue_max)" '^[1-9]'
