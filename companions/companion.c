@@ -41,6 +41,14 @@ static const struct companion COMPANIONS[] = {
 	{"version", (char[]){"ratefs version"}, version_main},
 };
 
+/* Words that are taken for commands, and what to write for them. */
+static const char *const OTHERS[][2] = {
+	{"freeze", "ratefs --freeze"},	 {"list", "ls MOUNTPOINT"},
+	{"ls", "ls MOUNTPOINT"},	 {"mount", "ratefs SOURCE MOUNTPOINT"},
+	{"reload", "ratefs --reload"},	 {"thaw", "ratefs --thaw"},
+	{"umount", "umount MOUNTPOINT"}, {"unmount", "umount MOUNTPOINT"},
+};
+
 enum { COMPANION_COUNT = sizeof(COMPANIONS) / sizeof(COMPANIONS[0]) };
 
 static unsigned int smaller(unsigned int a, unsigned int b)
@@ -99,6 +107,18 @@ static const struct companion *find_near(const char *word)
 	return near;
 }
 
+/* Returns what to write for @word, which is no command; NULL: it is nearly none. */
+static const char *find_meant(const char *word)
+{
+	const struct companion *companion = find_near(word);
+
+	for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
+		if (!strcmp(word, OTHERS[i][0]))
+			return OTHERS[i][1];
+	}
+	return companion ? companion->title : NULL;
+}
+
 static int run_companion(const struct companion *companion, int argc, char *argv[])
 {
 	program_invocation_short_name = companion->title;
@@ -129,6 +149,7 @@ static int help_main(int argc, char *argv[])
 {
 	char *ask[] = {NULL, HELP, NULL};
 	const struct companion *companion;
+	const char *meant;
 
 	if (argc == 1 || asks_for_help(argc, argv)) {
 		options_usage("ratefs");
@@ -141,15 +162,16 @@ static int help_main(int argc, char *argv[])
 	companion = find_companion(argv[1]);
 	if (companion)
 		return run_companion(companion, 2, ask);
-	companion = find_near(argv[1]);
-	warnx(companion ? "not a command: '%s'; did you mean '%s'?" : "not a command: '%s'",
-	      argv[1], companion ? companion->name : "");
+	meant = find_meant(argv[1]);
+	warnx(meant ? "not a command: '%s'; did you mean '%s'?" : "not a command: '%s'", argv[1],
+	      meant);
 	return companion_usage();
 }
 
 bool companion_run(int argc, char *argv[], int *status)
 {
 	const struct companion *companion;
+	const char *meant;
 
 	/* mount(8) calls mount.fuse.ratefs with a source. */
 	if (argc < 2 || !strncmp(basename(argv[0]), "mount.", 6))
@@ -159,10 +181,10 @@ bool companion_run(int argc, char *argv[], int *status)
 		*status = run_companion(companion, argc - 1, argv + 1);
 		return true;
 	}
-	companion = *argv[1] != '-' ? find_near(argv[1]) : NULL;
-	if (!companion)
+	meant = *argv[1] != '-' ? find_meant(argv[1]) : NULL;
+	if (!meant)
 		return false;
-	warnx("not a source or command: '%s'; did you mean '%s'?", argv[1], companion->title);
+	warnx("not a source or command: '%s'; did you mean '%s'?", argv[1], meant);
 	*status = companion_usage();
 	return true;
 }

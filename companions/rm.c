@@ -24,8 +24,9 @@ struct removal {
 	int given_bytes;      /* without slashes at its end */
 	char path[PATH_TEXT]; /* of a limiter below @given; "": that one */
 	bool recursive;
-	bool failed; /* something stays */
-	bool lost;   /* no more can be done to the tree */
+	bool lenient; /* one that is not there is no failure */
+	bool failed;  /* something stays */
+	bool lost;    /* no more can be done to the tree */
 };
 
 static void complain(struct removal *removal, const char *why)
@@ -169,10 +170,10 @@ static int open_above(char *path, const char **name)
 	return opened < 0 ? -errno : opened;
 }
 
-/* Removes the limiter that is given. False after a message. */
-static bool remove_given(const char *given, bool recursive)
+/* Removes the limiter @given in the way of @how. False after a message. */
+static bool remove_given(const char *given, const struct removal *how)
 {
-	struct removal removal = {.given = given, .recursive = recursive};
+	struct removal removal = *how;
 	size_t length = strlen(given);
 	char *path;
 	const char *name = "";
@@ -180,6 +181,7 @@ static bool remove_given(const char *given, bool recursive)
 
 	while (length > 1 && given[length - 1] == '/')
 		length--;
+	removal.given = given;
 	removal.given_bytes = (int)length;
 	path = strndup(given, length);
 	directory = path ? open_above(path, &name) : -ENOMEM;
@@ -190,9 +192,9 @@ static bool remove_given(const char *given, bool recursive)
 		complain(&removal, "a limiter is removed by its name");
 	else if (limiter == -ENOTDIR)
 		complain(&removal, "not a limiter of a mounted tree");
-	else if (limiter < 0)
+	else if (limiter < 0 && !(limiter == -ENOENT && removal.lenient))
 		complain(&removal, strerror(-limiter));
-	else
+	else if (limiter >= 0)
 		(void)remove_limiter(&removal, directory, name, limiter);
 	if (directory >= 0 && limiter >= 0)
 		close(limiter);
@@ -211,6 +213,7 @@ static void print_usage(void)
 	       "\n"
 	       "options:\n"
 	       "    -r                  with all limiters below it, the deepest first\n"
+	       "    -f                  one that is not there is no failure\n"
 	       "    -h, --help          print this\n");
 }
 
@@ -220,13 +223,16 @@ int rm_main(int argc, char *argv[])
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	bool recursive = false;
+	struct removal how = {.recursive = false};
 	int option, status = EXIT_SUCCESS;
 
-	while ((option = getopt_long(argc, argv, "rh", options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, "rfh", options, NULL)) >= 0) {
 		switch (option) {
 		case 'r':
-			recursive = true;
+			how.recursive = true;
+			break;
+		case 'f':
+			how.lenient = true;
 			break;
 		case 'h':
 			print_usage();
@@ -240,7 +246,7 @@ int rm_main(int argc, char *argv[])
 		return companion_usage();
 	}
 	for (int i = optind; i < argc; i++) {
-		if (!remove_given(argv[i], recursive))
+		if (!remove_given(argv[i], &how))
 			status = EXIT_FAILURE;
 	}
 	return status;

@@ -51,6 +51,8 @@ case_a_word_that_is_nearly_a_command_is_told_which() {
 	refused simulte -c x "did you mean 'ratefs simulate'\?"
 	refused servr "did you mean 'ratefs serve'\?"
 	refused halp "did you mean 'ratefs help'\?"
+	refused reload "$m" "command: 'reload'; did you mean 'ratefs --reload'\?"
+	refused umount "$m" "did you mean 'umount MOUNTPOINT'\?"
 	refused topple "$m" 'not a source \(local'
 	refused x "$m" 'not a source \(local'
 	refused "$(head -c 5000 /dev/zero | tr '\0' t)" "$m" 'not a source \(local'
@@ -69,7 +71,8 @@ case_help_and_version_are_commands_too() {
 	for name in help version; do
 		is "help of $name" "$("$RATEFS" help $name)" "$("$RATEFS" --help)"
 	done
-	refused help topp "not a command: 'topp'; did you mean 'top'\?"
+	refused help topp "not a command: 'topp'; did you mean 'ratefs top'\?"
+	refused help umount "did you mean 'umount MOUNTPOINT'\?"
 	refused help bucket "not a command: 'bucket'"
 	refused help top run "too many: 'run'"
 	refused version x "too many: 'x'"

@@ -102,6 +102,11 @@ case_all_that_is_no_limiter_is_refused() {
 	rm_ 1 -r "$m/nothing" "$d/nowhere/at/all"
 	says "ratefs rm: $m/nothing: No such file or directory
 ratefs rm: $d/nowhere/at/all: No such file or directory"
+	rm_ 0 -rf "$m/nothing" "$d/nowhere/at/all"
+	says ''
+	rm_ 1 -f "$d/plain" ''
+	says "ratefs rm: $d/plain: not a limiter of a mounted tree
+ratefs rm: : not a limiter of a mounted tree"
 	cd "$m/orders"
 	for path in . .. "$m/orders/." "$m/orders/batch/.."; do
 		rm_ 1 -r "$path"
