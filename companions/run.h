@@ -66,8 +66,8 @@ struct slot_wait {
 };
 
 /*
- * run_wait.c: from the first to the second, tells what an opener of the slot waits for: at once if
- * it is verbose, and on a terminal when it has waited for long. errno stays.
+ * run_wait.c: from the first to the second, tells what an opener of the slot waits for: soon if it
+ * is verbose, and on a terminal when it has waited for long. errno stays.
  */
 void run_wait_slot_begin(struct slot_wait *wait, const struct job *job);
 void run_wait_slot_end(struct slot_wait *wait);

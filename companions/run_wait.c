@@ -2,6 +2,8 @@
 #include "companions/companion.h"
 #include "companions/run.h"
 
+#include "core/values/quantity.h"
+
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +15,13 @@
 #include <unistd.h>
 
 enum { LONG_S = 5 }; /* from there on it is announced on a terminal */
+
+/* With -v a wait for a slot is told when it is one. */
+#define SHORT_WAIT_NS (NSEC_PER_SEC / 10)
+
+/* Lines of `why` that are for openers of slots, too, have one of these. */
+static const char *const MARKS[] = {" slots ", " slot ", " enforcement closed", " no partition",
+				    "frozen by "};
 
 /* Returns how many seconds a reader of the tokens would wait: infinity for ever, 0 if unknown. */
 static double look_ahead(const struct job *job)
@@ -33,27 +42,32 @@ static double look_ahead(const struct job *job)
 	return strtod(text, NULL);
 }
 
-/* Says what an opener of the slot waits for: by a line of `why` that is of slots, or its first. */
+static bool has_mark(const char *line)
+{
+	for (size_t i = 0; i < sizeof(MARKS) / sizeof(MARKS[0]); i++) {
+		if (strstr(line, MARKS[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Says for what the opener of the slot waits, by the first line of `why` that is for openers. */
 static void tell_slot(const struct job *job)
 {
-	char path[PATH_MAX], line[PATH_MAX + ERROR_TEXT], said[sizeof(line)] = "";
+	char path[PATH_MAX], line[PATH_MAX + ERROR_TEXT];
+	bool told = false;
 	FILE *why;
 
 	snprintf(path, sizeof(path), "%.*s/why", PATH_MAX - 8, job->home);
 	why = fopen(path, "re");
-	while (why && fgets(line, sizeof(line), why)) {
-		bool is_of_slots = strstr(line, " slots ") || strstr(line, " slot ");
-
-		if (*said && !is_of_slots)
-			continue;
-		snprintf(said, sizeof(said), "%.*s", (int)strcspn(line, "\n"), line);
-		if (is_of_slots)
-			break;
+	while (why && !told && fgets(line, sizeof(line), why)) {
+		told = has_mark(line);
+		if (told)
+			warnx("waiting for a slot of %s: %.*s", job->limiter,
+			      (int)strcspn(line, "\n"), line);
 	}
 	if (why)
 		fclose(why);
-	if (*said && strcmp(said, "nothing") != 0)
-		warnx("waiting for a slot of %s: %s", job->limiter, said);
 }
 
 static void *tell_slot_later(void *argument)
@@ -61,6 +75,8 @@ static void *tell_slot_later(void *argument)
 	const struct slot_wait *wait = argument;
 	struct timespec time = {.tv_sec = LONG_S};
 
+	if (wait->job->is_verbose)
+		time = (struct timespec){.tv_nsec = (long)SHORT_WAIT_NS};
 	while (nanosleep(&time, &time) && errno == EINTR)
 		;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* stdio has locks */
@@ -71,9 +87,7 @@ static void *tell_slot_later(void *argument)
 void run_wait_slot_begin(struct slot_wait *wait, const struct job *job)
 {
 	*wait = (struct slot_wait){.job = job};
-	if (job->is_verbose)
-		tell_slot(job);
-	else if (isatty(STDERR_FILENO))
+	if (job->is_verbose || isatty(STDERR_FILENO))
 		wait->has_thread = !pthread_create(&wait->thread, NULL, tell_slot_later, wait);
 }
 

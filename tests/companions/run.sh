@@ -260,6 +260,10 @@ case_work_that_cannot_begin_costs_no_token() {
 	run 126 "$m/orders" -n 3 -- "$d/plain"
 	counts orders granted 3
 	counts orders returned 3
+	printf '#!/nowhere/at/all\n' > "$d/script"
+	chmod 755 "$d/script"
+	run 127 "$m/orders" -- "$d/script"
+	counts orders returned 4
 	cp /bin/true "$d/of-mine"
 	cd "$d"
 	PATH=/nowhere::$PATH run 0 "$m/orders" -- of-mine
@@ -667,10 +671,13 @@ case_a_wait_for_a_slot_is_told_while_it_lasts() {
 	start
 	limiter orders
 	echo 1 > "$m/orders/concurrency"
-	run 0 "$m/orders" --slot -v -- true
+	echo 2/d:2 > "$m/orders/rate"
+	# It takes the last token: the next reader would wait, and no opener.
+	run 0 "$m/orders" -n 2 --slot -v -- sleep 0.3
 	silent
+	echo max > "$m/orders/rate"
 	exec 7< "$m/orders/slot"
-	run 124 "$m/orders" --slot -v --within 10ms -- true
+	run 124 "$m/orders" --slot -v --within 2s -- true
 	says "ratefs run: waiting for a slot of $m/orders: orders slots 1 of 1: pid "
 	exec 7<&-
 	/usr/bin/python3 "$CASES/screen.py" tells_of_a_slot "$RATEFS" "$m/orders"
