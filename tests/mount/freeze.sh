@@ -272,6 +272,27 @@ case_a_reader_that_ends_while_frozen_holds_up_the_others_for_a_moment_only() {
 	served "${readers[@]:1}"
 }
 
+case_a_signal_that_would_end_a_frozen_reader_does_so_at_the_thaw() {
+	local reader
+	start
+	empty orders 3
+	queue 3
+	"$RATEFS" --freeze "$m"
+	for reader in "${readers[@]:0:2}"; do
+		kill -TERM "$reader"
+	done
+	sleep 0.5
+	for reader in "${readers[@]}"; do
+		alive "$reader" || fail "$reader has ended"
+	done
+	"$RATEFS" --thaw "$m"
+	for reader in "${readers[@]:0:2}"; do
+		eventually 20 eval '! alive "$reader"'
+	done
+	keeps "${readers[2]} "
+	served "${readers[2]}"
+}
+
 case_a_process_that_was_stopped_stays_so_and_no_other_does() {
 	start
 	empty orders 3

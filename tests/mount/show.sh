@@ -573,6 +573,16 @@ case_users_lists_who_has_had_how_much() {
 	kill %%
 }
 
+case_users_shows_no_name_of_a_key_that_is_forgotten() {
+	start
+	limiter orders
+	echo 1000/s > "$m/orders/key_rate"
+	is 'tokens' "$(cat "$m/orders/keys/bob/take/3")" 3
+	# It is full again after some milliseconds, and forgotten a while later.
+	eventually 20 eval 'rows "$m/orders/users" | grep -q "^0 [^ ]* - 3 0 0\$"' ||
+		fail "$(cat "$m/orders/users")"
+}
+
 # The first file is behind 8,192 that were opened later, with 40 tokens of its own.
 case_users_counts_tokens_through_very_many_files_when_these_are_closed() {
 	start
