@@ -32,6 +32,7 @@ static const char USAGE[] =
 	"[--quiet|--terse]\n"
 	"of slots a trace says: open PATH/slot as NAME, number NAME, close NAME; slots PATH (the\n"
 	"mean number since the last time); workers PATH [key NAME] K [slot [numbered]] [work D];\n"
+	"load PATH RATE [take N] [poisson|jitter %];\n"
 	"service PATH RATE [latency D] [knee N] [jitter %]\n";
 
 struct options {

@@ -3,10 +3,12 @@
  *
  * Reader k (0, 1, ...) of a load arrives at its start + k / RATE, rounded up to a nanosecond, if
  * that is before its end. Readers of a Poisson load arrive at random, independently of one another:
- * the times between them are distributed exponentially, with the mean 1 / RATE. A worker works
- * until the service has answered, and for `work` at least. It stops asking at its end; it is still
- * served if it waits then. Either also ends when its limiter is removed. A worker that is a pipe
- * takes as `ratefs pipe` does for input that is always there, in pieces of PACE_PIECE bytes.
+ * the times between them are distributed exponentially, with the mean 1 / RATE. Those between the
+ * readers of a load with jitter differ from 1 / RATE by so many per cent at most, each time as
+ * likely as another. A worker works until the service has answered, and for `work` at least. It
+ * stops asking at its end; it is still served if it waits then. Either also ends when its limiter
+ * is removed. A worker that is a pipe takes as `ratefs pipe` does for input that is always there,
+ * in pieces of PACE_PIECE bytes.
  */
 #include "companions/pace.h"
 #include "tests/sim/base/memory.h"
@@ -32,7 +34,8 @@ struct load {
 	uint64_t until_ns;
 	uint64_t arrived;
 	bool poisson;
-	struct random random; /* if so */
+	uint64_t jitter_percent;
+	struct random random; /* with either */
 	uint64_t arrives_ns;  /* likewise: the last */
 	struct place **keys;  /* owned; the reader of each arrival reads the next one */
 	uint64_t key_count;
@@ -85,13 +88,22 @@ static void find_keys(struct load *load, uint64_t count)
 	}
 }
 
+static bool is_random(const struct load *load)
+{
+	return load->poisson || load->jitter_percent;
+}
+
 static uint64_t random_arrival_ns(struct load *load)
 {
 	/* Above 0, and at most 1. */
 	double part = (double)(random_below(&load->random, RANDOM_PARTS) + 1) / RANDOM_PARTS;
+	double mean_ns = (double)load->flow.den / (double)load->flow.num;
+	double jitter = (double)load->jitter_percent / 100;
 
-	load->arrives_ns +=
-		(uint64_t)(-log(part) * (double)load->flow.den / (double)load->flow.num);
+	double gap_ns = mean_ns * (load->poisson ? -log(part) : 1 + jitter * (2 * part - 1));
+
+	/* Time passes, however fast they come. */
+	load->arrives_ns += (uint64_t)fmax(gap_ns, 1);
 	return load->arrives_ns;
 }
 
@@ -99,7 +111,7 @@ static uint64_t arrival_ns(struct load *load)
 {
 	u128 span = (u128)load->arrived * load->flow.den;
 
-	if (load->poisson)
+	if (is_random(load))
 		return random_arrival_ns(load);
 	span = span / load->flow.num + (span % load->flow.num != 0);
 	return span < NEVER_NS - load->began_ns ? load->began_ns + (uint64_t)span : NEVER_NS;
@@ -144,7 +156,8 @@ void load_start(struct sim *sim, struct place *place, const struct command *comm
 	load->until_ns = command->until_ns;
 	load->poisson = command->poisson;
 	load->arrives_ns = load->began_ns;
-	if (load->poisson)
+	load->jitter_percent = command->jitter_percent;
+	if (is_random(load))
 		load->random.state = random_next(&sim->zookeeper.random);
 	if (command->count)
 		find_keys(load, command->count);

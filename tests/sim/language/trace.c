@@ -250,6 +250,15 @@ static int parse_interrupt(struct line *line)
 	return line_duration(line, line_word(line), &line->command->span_ns);
 }
 
+static int read_jitter(struct line *line)
+{
+	if (line_tokens(line, line_word(line), &line->command->jitter_percent))
+		return -1;
+	if (line->command->jitter_percent > 100)
+		return line_refuse(line, "jitter is at most 100 per cent");
+	return 0;
+}
+
 /*
  * [take N[,UNIT=N]] [until TIME] [work D] [slot] [numbered] [pipe] [poisson] [burst N] [latency D]
  * [knee N] [jitter PERCENT]: those in @allowed, in any order.
@@ -273,7 +282,7 @@ static int read_options(struct line *line, const char *allowed)
 		else if (!strcmp(word, "knee"))
 			err = line_tokens(line, line_word(line), &command->knee);
 		else if (!strcmp(word, "jitter"))
-			err = line_tokens(line, line_word(line), &command->jitter_percent);
+			err = read_jitter(line);
 		else if (!strcmp(word, "slot"))
 			err = 0, command->slot = true;
 		else if (!strcmp(word, "numbered"))
@@ -316,7 +325,11 @@ static int parse_load(struct line *line)
 	}
 	if (read_rate(line))
 		return -1;
-	return read_options(line, " take until poisson ");
+	if (read_options(line, " take until poisson jitter "))
+		return -1;
+	if (line->command->poisson && line->command->jitter_percent)
+		return line_refuse(line, "a load is poisson, or has jitter");
+	return 0;
 }
 
 static int parse_workers(struct line *line)

@@ -158,7 +158,7 @@ struct command {
 	uint64_t until_ns;
 	uint64_t span_ns;	 /* workers: work; service: latency; poll: until the read */
 	uint64_t knee;		 /* service: 0 for none */
-	uint64_t jitter_percent; /* service */
+	uint64_t jitter_percent; /* service, load */
 	bool slot;		 /* workers: they hold a slot while they work ... */
 	bool numbered;		 /* ... and ask for its number before and after */
 	bool pipes;		 /* workers: they take as `ratefs pipe` does */
