@@ -4,9 +4,9 @@
 #include <math.h>
 
 enum {
-	IDLE_PARTS = 23,   /* of the limiter: slack while a host is short, of which ... */
+	IDLE_PARTS = 24,   /* of the limiter: slack while a host is short, of which ... */
 	ROOT_PARTS = 2,	   /* ... such a part of the root of a demand is idle anyway, ... */
-	DEMAND_PARTS = 32, /* ... and of the demand */
+	DEMAND_PARTS = 28, /* ... and of the demand */
 	SLACK_PARTS = 256, /* of the limiter: all holders together have it at least */
 	PLENTY_PARTS = 2,  /* of the demand: the slack while no host is short */
 	FIRST_PARTS = 2,   /* of what is free: so much is taken for the first readers */
@@ -30,7 +30,7 @@ enum {
 	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
 };
 
-/* No more slack is kept than makes readers who come at random wait so long. */
+/* No more slack is kept than makes readers wait so long. */
 static const double WAIT_S = 0.05;
 
 /* Returns a holder's part of the slack. */
@@ -111,9 +111,12 @@ static double part_of_idle(const struct portion_facts *facts)
 	double root = sqrt(need_of(facts)), tokens = need_of(facts) * facts->leaf;
 	double part = facts->leaves * root / (root + facts->share.roots) / IDLE_PARTS;
 	double anyway = sqrt(tokens) / ROOT_PARTS + tokens / DEMAND_PARTS;
-	double most = (sqrt(tokens * tokens + 2 * tokens / WAIT_S) - tokens) / 2;
+	double by_chance = 2 * facts->chance * tokens / WAIT_S;
+	double most = (sqrt(tokens * tokens + by_chance) - tokens) / 2;
+	/* Of less than a token a second it is not known well. */
+	double known = fmax(facts->chance, fmin(tokens, 1));
 
-	return facts->chance * fmin(part - anyway / facts->leaf, most / facts->leaf);
+	return known * fmin(part - anyway / facts->leaf, most / facts->leaf);
 }
 
 static double least_slack_of(const struct portion_facts *facts)

@@ -4,15 +4,19 @@
  *
  * 1. A host wants what its readers ask for (appetite.h), and some slack. While no host is short
  *    the slack is half of that, of leaves that are free: none is claimed for it. While one is, a
- *    23rd of the limiter is shared as slack by the hosts that are not short, by the square roots of
+ *    24th of the limiter is shared as slack by the hosts that are not short, by the square roots of
  *    what they hold: readers who come at random at a rate of L wait for L / (2 s (L + s)) on
  *    average where the slack is s (M/D/1: Kleinrock, "Queueing Systems" 1, 5.8), and while s is
- *    small the mean of all waits is the least so. Half the root of L, and a 32nd of L, in tokens a
- *    second, are taken off: so much is idle anyway, as a host takes more for readers that wait and
- *    gives that back a little later (measured, with the table below). No host has more slack than
- *    makes readers wait for 0.05 s; one whose readers come steadily has the less of it the steadier
- *    they come; and all have a 256th of the limiter at least, divided by the holders. Children that
- *    come before a host that is short have the slack that wants.h says.
+ *    small the mean of all waits is the least so, where all come alike. Half the root of L, and a
+ *    28th of L, in tokens a second, are taken off, whatever their chance: so much is idle anyway,
+ *    as a host takes more for readers that wait and gives that back a little later (measured, with
+ *    the table below). Chance does not divide what is shared: the need is a mean of half a minute,
+ *    and drifts by more than such a slack would be. But no host has more slack than makes readers
+ *    wait for 0.05 s: where the tokens of a second have a variance of c times their mean, at most
+ *    1, readers wait for c L / (2 s (L + s)) (Kingman, "The single server queue in heavy traffic",
+ *    1961). Where they ask for less than a token a second, c is not known well: all that slack is
+ *    multiplied by L, or by c if that is more. All have a 256th of the limiter at least, divided by
+ *    the holders. Children that come before a host that is short have the slack that wants.h says.
  * 2. A host that lacks leaves lists the tiles and takes free ones. While no host claims any it
  *    takes its spare part (3), also when a reader waits whom its leaves would not serve in a tenth
  *    of a second: then it need not come again. For such a reader it looks again once its last look
@@ -35,17 +39,17 @@
  *    While no host claims any, it keeps up to twice what it wants, and all until its buckets are
  *    full; and while readers ask, its spare part for those to come: as much as each holder would
  *    have if there were one more. While others claim, a host keeps nothing but a token for the next
- *    one of slow readers, if their need were more than a 23rd of the limiter divided by the
+ *    one of slow readers, if their need were more than a 24th of the limiter divided by the
  *    holders: of a token a second one in half a minute would keep a large part, idle nearly all of
  *    the time. Slow are rare readers (appetite.h), and those that ask for less than a token in R
  *    where there is room for one token only. The host saves that token up, by twice what the
  *    readers need. Then it keeps one leaf, which is room for a token, and the others go: they would
  *    bring nothing before the next reader comes. A reader that comes earlier waits, and has its
- *    turn: as many leaves as bring the tokens that are waited for within 2 R, or a 23rd if that is
- *    more, as long as pieces (6) are no larger than a 23rd. Leaves that go to and fro lie idle for
+ *    turn: as many leaves as bring the tokens that are waited for within 2 R, or a 24th if that is
+ *    more, as long as pieces (6) are no larger than a 24th. Leaves that go to and fro lie idle for
  *    R/4 or so each time: the fewer they are and the longer they stay, the less is lost. So no
  *    token is saved up where there are fewer than eight pieces, nor where a leaf were more than
- *    that part of a 23rd, nor of windows, whose tokens go with their leaves; the host of rare
+ *    that part of a 24th, nor of windows, whose tokens go with their leaves; the host of rare
  *    readers keeps nothing then. Where rare readers come evenly, and need as much as is worth
  *    having (6), that stays: each finds its token.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
@@ -70,25 +74,26 @@
  *    come free.
  *
  * On a simulated coordinator 500/s on 4,096 leaves come to this, with one greedy host beside light
- * ones whose readers come steadily or at random (Poisson), from 40 s to 160 s after the start, the
- * mean of six seeds; writes, but renewals, and lists are those of a second and host:
+ * ones whose readers come steadily, in loops (with breaks that differ by a third), or at random
+ * (Poisson), from 40 s to 160 s after the start, the mean of six seeds; writes, but renewals, and
+ * lists are those of a second and host:
  *
- *			steady	at random
- *	light hosts	used	used	mean wait	writes	lists
- *	2 x 2.5/s	99.7 %	98.8 %	0.09 s		0.01	0.1
- *	5 x 2.5/s	99.5 %	97.6 %	0.11 s		0.03	0.2
- *	10 x 2.5/s	99.5 %	97.5 %	0.24 s		0.20	0.7
- *	18 x 2.5/s	99.3 %	97.3 %	0.38 s		0.47	1.1
- *	29 x 1/s	99.4 %	97.2 %	0.49 s		0.41	1.0
- *	10 x 7.5/s	99.4 %	97.2 %	0.26 s		0.57	1.4
- *	2 x 100/s	99.7 %	96.7 %	0.06 s		0.29	0.9
+ *                  steady  in loops                at random
+ *     light hosts  used    used    waits   lists   used    waits   writes  lists
+ *     2 x 2.5/s    99.6 %  99.6 %  0.00 s  0.0     98.7 %  0.08 s  0.01    0.1
+ *     5 x 2.5/s    99.4 %  99.3 %  0.01 s  0.0     97.3 %  0.09 s  0.02    0.1
+ *     10 x 2.5/s   99.1 %  98.7 %  0.01 s  0.0     97.4 %  0.23 s  0.18    0.7
+ *     18 x 2.5/s   99.0 %  98.8 %  0.03 s  0.3     97.4 %  0.39 s  0.48    1.1
+ *     29 x 1/s     99.4 %  99.0 %  0.06 s  0.2     97.2 %  0.50 s  0.42    1.0
+ *     10 x 7.5/s   99.3 %  98.8 %  0.03 s  0.5     97.3 %  0.26 s  0.57    1.4
+ *     2 x 100/s    99.7 %  98.9 %  0.01 s  0.8     96.7 %  0.06 s  0.33    1.0
  *
- * With steady readers there are hardly any writes and lists (tests/sim/traces/fleet/sharing, and
- * tests/core/fleet/test_sharing.c). A hundred greedy hosts that start at once have exactly their
- * shares after 5 transactions each. A light host that turns greedy has its share within 6 s, and a
- * greedy one that turns light leaves it within 2 s. A slack of a sixth of each demand leaves more
- * unused where demands are large: steady, 97.3 % are used beside 10 x 7.5/s, and 93.3 % beside 2 x
- * 100/s.
+ * With steady readers there are hardly any writes and lists once a minute has passed
+ * (tests/sim/traces/fleet/sharing, tests/core/fleet/test_sharing.c). A hundred greedy hosts that
+ * start at once have exactly their shares after 5 transactions each. A light host that turns greedy
+ * has its share within 6 s, and a greedy one that turns light leaves it within 2 s. A slack of a
+ * sixth of each demand leaves more unused where demands are large: steady, 97.3 % are used beside
+ * 10 x 7.5/s, and 93.3 % beside 2 x 100/s.
  */
 #ifndef RATEFS_CORE_PORTION_H
 #define RATEFS_CORE_PORTION_H

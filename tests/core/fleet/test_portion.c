@@ -74,13 +74,13 @@ static void test_hosts_that_are_not_short_share_the_slack_by_roots(void **state)
 {
 	double root = sqrt(2.5 * 4096 / 500);
 	struct portion_facts facts = light(4 * root);
-	double idle = 500.0 / 23, anyway = sqrt(2.5) / 2 + 2.5 / 32;
+	double idle = 500.0 / 24, anyway = sqrt(2.5) / 2 + 2.5 / 28;
 
 	(void)state;
 	assert_true(fabs(slack_a_second(&facts) - (idle / 5 - anyway)) < 0.01);
 	/* One that wants four times as much has two parts of it. */
 	facts.need *= 4;
-	anyway = sqrt(10) / 2 + 10.0 / 32;
+	anyway = sqrt(10) / 2 + 10.0 / 28;
 	assert_true(fabs(slack_a_second(&facts) - (idle / 3 - anyway)) < 0.01);
 	/* It is used up by many hosts; each has some. */
 	facts = light(100 * root);
@@ -99,18 +99,34 @@ static void test_no_host_has_more_slack_than_readers_need_who_wait_for_50_ms(voi
 	assert_true(s < 1 && fabs(0.025 / (2 * s * (0.025 + s)) - 0.05) < 0.001);
 }
 
-static void test_readers_that_come_steadily_need_no_slack(void **state)
+static void test_readers_that_come_steadily_need_less_slack_to_wait_as_long(void **state)
 {
 	struct portion_facts facts = light(0);
-	double all = slack_a_second(&facts), least = 500.0 / 256 / 4;
+	double least = 500.0 / 256 / 4, s, all;
 
 	(void)state;
-	facts.chance = 0.5;
-	assert_true(fabs(slack_a_second(&facts) - all / 2) < 0.01);
+	facts.chance = 0.2;
+	s = slack_a_second(&facts);
+	assert_true(fabs(0.2 * 2.5 / (2 * s * (2.5 + s)) - 0.05) < 0.001);
 	facts.chance = 0.01;
 	assert_true(fabs(slack_a_second(&facts) - least) < 0.01);
-	/* Nor is it given before it is known what they want. */
-	facts.chance = 1;
+	/* Chance does not divide what hosts share: readers of all may come so. */
+	facts = light(9 * sqrt(2.5 * 4096 / 500));
+	all = slack_a_second(&facts);
+	facts.chance = 0.5;
+	assert_true(fabs(slack_a_second(&facts) - all) < 0.01);
+	/* Of less than a token a second chance is not known well. */
+	facts = light(0);
+	facts.need = 0.4 / facts.leaf;
+	facts.chance = 0.5;
+	s = slack_a_second(&facts) / 0.5;
+	assert_true(fabs(0.5 * 0.4 / (2 * s * (0.4 + s)) - 0.05) < 0.001);
+	facts.need = 0.8 / facts.leaf;
+	facts.chance = 0.3;
+	s = slack_a_second(&facts) / 0.8;
+	assert_true(fabs(0.3 * 0.8 / (2 * s * (0.8 + s)) - 0.05) < 0.001);
+	/* It is not given before it is known what they want. */
+	facts = light(0);
 	facts.is_young = true;
 	assert_true(fabs(slack_a_second(&facts) - least) < 0.01);
 	/* A limiter without a rate has no tokens to divide. */
@@ -775,13 +791,13 @@ static void test_where_others_claim_nothing_is_kept_for_rare_readers(void **stat
 	facts.claimed = 400;
 	assert_int_equal(decide(&facts).gives, 400);
 	assert_int_equal(decide(&facts).claim, 0);
-	/* A part of a 23rd is not much, and where no host claims all is kept. */
+	/* A part of a 24th is not much, and where no host claims all is kept. */
 	facts = contended(2000);
 	facts.is_rare = true;
-	facts.need = facts.kept = 44;
+	facts.need = facts.kept = 42;
 	assert_int_equal(decide(&facts).gives, 0);
-	facts.need = facts.kept = 45;
-	assert_int_equal(decide(&facts).gives, 45);
+	facts.need = facts.kept = 43;
+	assert_int_equal(decide(&facts).gives, 43);
 	facts = facts_of();
 	facts.is_rare = true;
 	assert_int_equal(decide(&facts).gives, 0);
@@ -846,7 +862,7 @@ static void test_for_a_slow_reader_a_token_is_saved_up_and_one_leaf_stays_then(v
 	/* One that comes before is served as where nothing is held. */
 	facts.first = 300;
 	facts.waiting = 1;
-	assert_int_equal(decide(&facts).takes, 178);
+	assert_int_equal(decide(&facts).takes, 170);
 }
 
 static void test_slow_readers_that_are_not_rare_have_one_where_there_is_room_for_one(void **state)
@@ -897,9 +913,9 @@ static void test_no_token_is_saved_up_where_leaves_are_of_more_use(void **state)
 	/* The leaves of so many saved tokens are. */
 	facts = slow();
 	facts.token_ns = 0;
-	facts.holders = 178;
+	facts.holders = 170;
 	assert_int_equal(decide(&facts).wanted, 1);
-	facts.holders = 179;
+	facts.holders = 171;
 	assert_int_equal(decide(&facts).wanted, 0);
 	/* Pieces are so large that each move is. */
 	facts = slow();
@@ -933,14 +949,14 @@ static void test_a_rare_reader_that_waits_has_its_token_within_two_renewals(void
 	/* No more than that is taken, however much is free. */
 	facts.free = 4000;
 	assert_int_equal(decide(&facts).takes, 600);
-	/* A 23rd, where that is more. */
+	/* A 24th, where that is more. */
 	facts.leaf = 1;
-	assert_int_equal(decide(&facts).claim, 179);
+	assert_int_equal(decide(&facts).claim, 171);
 	/* Where pieces are larger, as others: at once. */
-	facts.least = 179;
+	facts.least = 171;
 	assert_int_equal(decide(&facts).claim, 4000);
-	facts.least = 178;
-	assert_int_equal(decide(&facts).claim, 179);
+	facts.least = 170;
+	assert_int_equal(decide(&facts).claim, 171);
 	facts.is_rare = false;
 	assert_int_equal(decide(&facts).claim, 4000);
 }
@@ -1208,7 +1224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hosts_that_are_not_short_share_the_slack_by_roots),
 		cmocka_unit_test(test_no_host_has_more_slack_than_readers_need_who_wait_for_50_ms),
-		cmocka_unit_test(test_readers_that_come_steadily_need_no_slack),
+		cmocka_unit_test(test_readers_that_come_steadily_need_less_slack_to_wait_as_long),
 		cmocka_unit_test(test_only_what_is_held_by_others_that_are_not_short_is_summed_up),
 		cmocka_unit_test(test_where_no_host_is_short_half_of_the_need_is_slack),
 		cmocka_unit_test(test_where_one_is_short_slack_is_an_equal_part_of_little),
